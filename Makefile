@@ -1,0 +1,36 @@
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: run test docs benchmark clean
+
+# The main job on the bundled example.
+run: .venv/core
+	$(BIN)/dprisk demo
+
+# Everything that must hold: style, types, tests, doctests, README and docs examples.
+test: .venv/test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest -n auto
+
+docs: .venv/test
+	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
+
+benchmark: .venv/test
+	$(BIN)/pip install -q -c constraints.txt -e ".[benchmark]"
+	$(BIN)/python benchmarks/exact.py
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/core: .venv/bin/python pyproject.toml constraints.txt
+	$(BIN)/pip install -q -c constraints.txt -e .
+	touch $@
+
+.venv/test: .venv/core
+	$(BIN)/pip install -q -c constraints.txt -e ".[test]"
+	touch $@
+
+clean:
+	rm -rf .venv docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis
