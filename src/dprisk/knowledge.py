@@ -1,0 +1,104 @@
+"""What the attacker already knows of the target: a partition of the records into groups.
+
+Nothing known is one group (reconstruction), everything known is a group a record (membership inference), some
+attributes known is anything between (attribute inference): one formula, three settings.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from dprisk.errors import ThreatError, require
+from dprisk.tables import column, encode
+from dprisk.types import IntArray, Table
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Knowledge:
+    """a(z): the number of the group that each record belongs to, and a name for each group.
+
+    >>> Knowledge.partition(["m", "f", "f"])
+    Knowledge(2 groups of 3 records)
+    """
+
+    groups: IntArray
+    names: tuple[Any, ...]
+
+    @classmethod
+    def none(cls, size: int) -> Self:
+        """The attacker knows nothing of the target but the prior."""
+        return cls(np.zeros(size, dtype=np.int64), ("anybody",))
+
+    @classmethod
+    def all(cls, size: int, names: Sequence[Any] | None = None) -> Self:
+        """The attacker knows the whole record and asks only whether it took part."""
+        return cls(np.arange(size), tuple(range(size) if names is None else names))
+
+    @classmethod
+    def partition(cls, labels: Iterable[Any]) -> Self:
+        """One group label for each record, in the records' order."""
+        groups, names = encode(labels)
+        return cls(groups, tuple(names))
+
+    @classmethod
+    def columns(cls, table: Table, names: Sequence[str]) -> Self:
+        """The attacker knows these columns of a table with one row a record."""
+        require(len(names) > 0, "Name at least one known column, or use knows='none'.", ThreatError)
+        if len(names) == 1:
+            return cls.partition(column(table, names[0]))
+        return cls.partition(zip(*(column(table, name) for name in names), strict=True))
+
+    @property
+    def size(self) -> int:
+        """The number of records."""
+        return self.groups.size
+
+    @property
+    def n_groups(self) -> int:
+        """How many groups the attacker can tell apart."""
+        return len(self.names)
+
+    @property
+    def is_none(self) -> bool:
+        """Whether the attacker knows nothing."""
+        return self.n_groups == 1
+
+    @property
+    def is_all(self) -> bool:
+        """Whether the attacker knows every record apart."""
+        return self.n_groups == self.size
+
+    def describe(self) -> str:
+        """In a few words, for tables and reports."""
+        if self.is_none:
+            return "nothing"
+        return "everything" if self.is_all else f"one of {self.n_groups} groups"
+
+    def __repr__(self) -> str:
+        return f"Knowledge({self.n_groups} groups of {self.size} records)"
+
+
+def as_knowledge(knows: "Knowledge | str | Iterable[Any] | None", size: int, names: Sequence[Any] | None) -> Knowledge:
+    """Read 'none', 'all', a list of group labels or a `Knowledge`, and check that it fits the records."""
+    if knows is None or (isinstance(knows, str) and knows == "none"):
+        return Knowledge.none(size)
+    if isinstance(knows, str):
+        require(knows == "all", f"knows must be 'none', 'all' or one group label a record, got {knows!r}", ThreatError)
+        return Knowledge.all(size, names)
+    knowledge = knows if isinstance(knows, Knowledge) else Knowledge.partition(knows)
+    require(
+        knowledge.size == size,
+        f"The knowledge names a group for {knowledge.size} records, the prior has {size}; give one a record.",
+        ThreatError,
+    )
+    return knowledge
+
+
+def refine(labels: Sequence[IntArray]) -> IntArray:
+    """The joint partition of several: records share a group only if they do in each."""
+    joint = np.zeros(labels[0].size, dtype=np.int64)
+    for codes in labels:
+        joint = np.unique(joint * (int(codes.max()) + 1) + codes, return_inverse=True)[1]
+    return joint

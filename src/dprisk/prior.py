@@ -1,0 +1,207 @@
+"""What the attacker believes about the record before the release."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from dprisk.errors import InputFileError, PriorError, require, require_size
+from dprisk.tables import as_number_if_all, encode, numbers, plain, read_csv
+from dprisk.types import FloatArray, IntArray
+
+SUM_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Prior:
+    """A probability for each possible record.
+
+    `weights` must sum to 1 within 1e-9 (they are then scaled to sum to 1 as closely as floats allow).
+    A mapping from label to probability brings its own labels. Records of probability 0 are allowed: they
+    can be guessed and reported, and `support_size` leaves them out.
+
+    >>> Prior([0.5, 0.3, 0.2])
+    Prior(3 records, heaviest 0.5, collision probability 0.38)
+    """
+
+    weights: FloatArray
+    labels: tuple[Any, ...] | None = None
+
+    def __init__(self, weights: npt.ArrayLike | Mapping[Any, float], labels: Iterable[Any] | None = None) -> None:
+        if isinstance(weights, Mapping):
+            require(labels is None, "A mapping brings its own labels; drop `labels`.", PriorError)
+            weights, labels = list(weights.values()), list(weights)
+        mass = _mass(weights, "probabilities")
+        total = float(mass.sum())
+        require(
+            abs(total - 1) <= SUM_TOLERANCE,
+            f"The prior sums to {total:.10g}, not 1. If these are counts, use Prior.from_counts "
+            "(in a file: name the column `count`).",
+            PriorError,
+        )
+        object.__setattr__(self, "weights", mass / total)
+        object.__setattr__(self, "labels", _labels(labels, mass.size))
+        self.weights.flags.writeable = False
+
+    @classmethod
+    def uniform(cls, size: int, labels: Iterable[Any] | None = None) -> Self:
+        """Every one of `size` records equally likely."""
+        require_size(size)
+        return cls(np.full(size, 1 / size), labels)
+
+    @classmethod
+    def from_counts(cls, counts: npt.ArrayLike | Mapping[Any, float], labels: Iterable[Any] | None = None) -> Self:
+        """Probabilities in proportion to counts; a mapping label -> count brings its labels.
+
+        >>> Prior.from_counts({"flu": 30, "cold": 70}).to_dict()
+        {'flu': 0.3, 'cold': 0.7}
+        """
+        if isinstance(counts, Mapping):
+            require(labels is None, "A mapping brings its own labels; drop `labels`.", PriorError)
+            counts, labels = list(counts.values()), list(counts)
+        mass = _mass(counts, "counts")
+        require(mass.sum() > 0, "All counts are 0; at least one must be positive.", PriorError)
+        return cls(mass / mass.sum(), labels)
+
+    @classmethod
+    def from_column(cls, values: Iterable[Any]) -> Self:
+        """The frequencies in a column of observed values (a list, a pandas or polars series, an array)."""
+        entries = values.to_list() if hasattr(values, "to_list") else plain(np.asarray(values))
+        require(len(entries) > 0, "The column is empty; a prior needs at least one observed value.", PriorError)
+        missing = sum(entry is None or entry != entry for entry in entries)
+        require(missing == 0, f"The column has {missing} missing values; drop or fill them first.", PriorError)
+        codes, distinct = encode(entries)
+        return cls.from_counts(np.bincount(codes), distinct)
+
+    @classmethod
+    def from_csv(cls, path: str | Path, column: str | None = None) -> Self:
+        """A prior from a CSV file.
+
+        Without `column` the file has a column `label` and either `probability` (must sum to 1) or `count`.
+        With `column`, the frequencies of the values in that column.
+        """
+        table = read_csv(path)
+        if column is not None:
+            require(column in table, f"{path} has no column `{column}`; it has {_names(table)}.", InputFileError)
+            return cls.from_column(as_number_if_all(table[column]))
+        require("label" in table, f"{path} has no column `label`; it has {_names(table)}.", InputFileError)
+        given = [name for name in ("probability", "count") if name in table]
+        require(
+            len(given) == 1,
+            f"{path} needs exactly one of the columns `probability` and `count`; it has {_names(table)}.",
+            InputFileError,
+        )
+        build = cls if given == ["probability"] else cls.from_counts
+        return build(numbers(table[given[0]], given[0], path), as_number_if_all(table["label"]))
+
+    @classmethod
+    def zipf(cls, size: int, exponent: float = 1.0) -> Self:
+        """The k-th record has weight k ** -exponent."""
+        require_size(size)
+        require(0 <= exponent < np.inf, f"the zipf exponent must be finite and at least 0, got {exponent}", PriorError)
+        return cls.from_counts(np.arange(1, size + 1) ** -float(exponent))
+
+    @classmethod
+    def geometric(cls, size: int, ratio: float = 0.5) -> Self:
+        """Each record is `ratio` times as likely as the one before it."""
+        require_size(size)
+        require(0 < ratio <= 1, f"the ratio must lie in (0, 1], got {ratio}", PriorError)
+        return cls.from_counts(float(ratio) ** np.arange(size))
+
+    @property
+    def size(self) -> int:
+        """m, the number of possible records, those of probability 0 included."""
+        return self.weights.size
+
+    @cached_property
+    def support(self) -> IntArray:
+        """The records of positive probability."""
+        return np.flatnonzero(self.weights)
+
+    @property
+    def support_size(self) -> int:
+        """The number of records of positive probability: the m of every bound."""
+        return self.support.size
+
+    @cached_property
+    def sorted_weights(self) -> FloatArray:
+        """The positive probabilities, largest first."""
+        return np.sort(self.weights[self.support])[::-1]
+
+    @cached_property
+    def collision_probability(self) -> float:
+        """kappa_pi, the chance that two draws from the prior coincide."""
+        return float(self.weights @ self.weights)
+
+    @cached_property
+    def entropy(self) -> float:
+        """Shannon entropy in bits."""
+        return float(-(self.sorted_weights @ np.log2(self.sorted_weights))) + 0.0
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether every record is equally likely."""
+        return bool(np.ptp(self.weights) <= 1e-12 * self.weights[0])
+
+    def name(self, record: int) -> Any:
+        """The label of a record, or its number where there are no labels."""
+        return record if self.labels is None else self.labels[record]
+
+    def positions(self) -> FloatArray:
+        """Where the records lie on a line: at their labels if these are numbers, else at 0, 1, 2, ..."""
+        labels = as_number_if_all(self.labels) if self.labels is not None else None
+        if labels is None or any(isinstance(label, str | bool | tuple) for label in labels):
+            return np.arange(self.size, dtype=float)
+        return np.asarray(labels, dtype=float)
+
+    def to_dict(self) -> dict[Any, float]:
+        """Label -> probability."""
+        names: Sequence[Any] = range(self.size) if self.labels is None else self.labels
+        return dict(zip(names, self.weights.tolist(), strict=True))
+
+    def __repr__(self) -> str:
+        return (
+            f"Prior({self.size} records, heaviest {self.weights.max():.4g}, "
+            f"collision probability {self.collision_probability:.4g})"
+        )
+
+
+def _mass(values: npt.ArrayLike, what: str) -> FloatArray:
+    """Finite, non-negative numbers in one dimension, or an error that names the first that is not."""
+    try:
+        mass = np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        raise PriorError(f"The {what} must be numbers.") from None
+    require(mass.ndim == 1 and mass.size > 0, f"The {what} must be a non-empty list of numbers.", PriorError)
+    for ok, rule in ((np.isfinite(mass), "finite"), (mass >= 0, "at least 0")):
+        where = np.flatnonzero(~ok)
+        require(where.size == 0, f"All {what} must be {rule}; entry {_first(where)} is {_at(mass, where)}.", PriorError)
+    return mass
+
+
+def _first(where: IntArray) -> str:
+    return str(where[0]) if where.size else ""
+
+
+def _at(mass: FloatArray, where: IntArray) -> str:
+    return str(mass[where[0]]) if where.size else ""
+
+
+def _labels(labels: Iterable[Any] | None, size: int) -> tuple[Any, ...] | None:
+    if labels is None:
+        return None
+    names = tuple(labels.tolist() if isinstance(labels, np.ndarray) else labels)
+    require(len(names) == size, f"{len(names)} labels for {size} records; give one a record.", PriorError)
+    seen: set[Any] = set()
+    for name in names:
+        require(name not in seen, f"The label {name!r} appears twice; each record needs its own.", PriorError)
+        seen.add(name)
+    return names
+
+
+def _names(table: Mapping[str, Any]) -> str:
+    return ", ".join(f"`{name}`" for name in table)

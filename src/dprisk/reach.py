@@ -1,0 +1,237 @@
+"""The sets of records a guess can be right about, given what the attacker knows.
+
+Seen an output, an attacker who knows that the record lies in group x picks a guess g. All that matters
+of g is the set of records of the group on which it succeeds, S_g and a^-1(x). A `Reach` lists these sets, group by
+group and each once, and does the two sums that every computation needs: the mass in each set, and the
+sets over each record. The best attacker then takes, in each group, the set of largest value.
+
+An empty set in a group means that a guess exists that is never right there. It is listed only if such a guess
+exists: without one the attacker cannot avoid a loss (theory, gotcha 4).
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from dprisk.types import BoolArray, FloatArray, IntArray
+
+
+class Reach(ABC):
+    """Sets of records, sorted by knowledge group.
+
+    `guess[c]` is a guess whose set is c, `group[c]` the group that c belongs to, and
+    `starts[x]` the first set of group x.
+    """
+
+    guess: IntArray
+    group: IntArray
+    starts: IntArray
+
+    @abstractmethod
+    def sums(self, values: FloatArray) -> FloatArray:
+        """Sum the rows of `values` (records x anything) over each set."""
+
+    @abstractmethod
+    def cover(self, shares: FloatArray) -> FloatArray:
+        """For each record, sum the rows of `shares` (sets x anything) over the sets that contain it."""
+
+    @abstractmethod
+    def largest_over(self, values: FloatArray) -> FloatArray:
+        """For each record, the largest of `values` (one a set) over the sets that contain it; -inf if none does."""
+
+    def best(self, values: FloatArray) -> FloatArray:
+        """The largest row of `values` (sets x anything) within each group."""
+        if self.starts.size == 1:
+            return np.asarray(values.max(axis=0, keepdims=True))
+        best: FloatArray = np.maximum.reduceat(values, self.starts, axis=0)
+        return best
+
+    @property
+    def can_avoid(self) -> BoolArray:
+        """For each group, whether some guess is never right in it."""
+        sizes = self.sums(np.ones((self._records, 1)))
+        return np.asarray(self.best(-sizes)[:, 0] == 0)
+
+    _records: int
+
+
+class Windows(Reach):
+    """Sets that are runs `order[lo:hi]` of consecutive records: balls on a line or ring, single records, classes."""
+
+    def __init__(self, order: IntArray, lo: IntArray, hi: IntArray, guess: IntArray, group: IntArray) -> None:
+        self.order, self.lo, self.hi = order, lo, hi
+        self.guess, self.group = guess, group
+        self.starts = _starts(group)
+        self._records = int(order.max()) + 1
+        self._single = bool(np.all(hi - lo <= 1))
+        self._empty = np.flatnonzero(lo == hi)
+        # With nothing known and exact success the sets are the records themselves, in their own order.
+        self._identity = self._single and np.array_equal(
+            order[np.minimum(lo, order.size - 1)], np.arange(self._records)
+        )
+
+    def sums(self, values: FloatArray) -> FloatArray:
+        if self._identity and not self._empty.size:
+            return values
+        if self._single:
+            picked = values[self.order[np.minimum(self.lo, self.order.size - 1)]]
+            picked[self._empty] = 0
+            return picked
+        prefix = np.empty((self.order.size + 1, values.shape[1]))
+        prefix[0] = 0
+        np.cumsum(values[self.order], axis=0, out=prefix[1:])
+        result: FloatArray = prefix[self.hi]
+        result -= prefix[self.lo]
+        return result
+
+    def cover(self, shares: FloatArray) -> FloatArray:
+        steps = np.zeros((self.order.size + 1, shares.shape[1]))
+        np.add.at(steps, self.lo, shares)
+        np.subtract.at(steps, self.hi, shares)
+        covered = np.zeros((self._records, shares.shape[1]))
+        np.add.at(covered, self.order, np.cumsum(steps, axis=0)[:-1])
+        return covered
+
+    def largest_over(self, values: FloatArray) -> FloatArray:
+        # lo and hi both rise from set to set, so the sets around a place are neighbours too.
+        place = np.arange(self.order.size)
+        first = np.searchsorted(self.hi, place, side="right")
+        last = np.searchsorted(self.lo, place, side="right") - 1
+        result = np.full(self._records, -np.inf)
+        np.maximum.at(result, self.order, _range_max(values, first, last))
+        return result
+
+
+class Sets(Reach):
+    """Sets given as the rows of a 0/1 matrix, kept sparse unless a dense product is cheaper."""
+
+    def __init__(self, members: Any, guess: IntArray, group: IntArray) -> None:
+        self.guess, self.group = guess, group
+        self.starts = _starts(group)
+        self._records = members.shape[1]
+        cells = members.shape[0] * members.shape[1]
+        # scipy's sparse product runs at about a twelfth of the speed of BLAS; 2^25 cells are 256 MB.
+        dense = members.nnz * 12 > cells and cells <= 1 << 25
+        self._members = members.toarray() if dense else members
+        self._by_record = members.tocsc()
+
+    def sums(self, values: FloatArray) -> FloatArray:
+        result: FloatArray = self._members @ np.ascontiguousarray(values)
+        return result
+
+    def cover(self, shares: FloatArray) -> FloatArray:
+        result: FloatArray = self._members.T @ np.ascontiguousarray(shares)
+        return result
+
+    def largest_over(self, values: FloatArray) -> FloatArray:
+        result = np.full(self._records, -np.inf)
+        starts = self._by_record.indptr
+        covered = np.flatnonzero(np.diff(starts))
+        if covered.size:
+            result[covered] = np.maximum.reduceat(values[self._by_record.indices], starts[covered])
+        return result
+
+
+def windows(positions: FloatArray, eta: float, groups: IntArray, circumference: float | None = None) -> Windows:
+    """The balls of radius eta around the records of a line, or of a ring of the given circumference.
+
+    Sort the distinct guesses by where their ball begins. A record is entered by the first guess whose ball
+    reaches it and left by the first whose ball begins behind it, so a group's set changes at these guesses only:
+    at most two for each record, however many guesses there are. A ring is cut open and its records listed twice.
+    """
+    begin, guess, ends = _balls(positions, eta, circumference)
+    turns = 1 if circumference is None else 2
+    if circumference is not None and 2 * eta >= circumference:  # every ball is the whole ring
+        begin, guess, ends, turns = begin[:1], guess[:1], np.array([np.inf]), 1
+        begin = np.array([-np.inf])
+    place = np.concatenate([positions + turn * (circumference or 0.0) for turn in range(turns)])
+    record = np.tile(np.arange(positions.size), turns)
+    owner = np.tile(groups, turns)
+    sort = np.lexsort((place, owner))
+    place, record, owner = place[sort], record[sort], owner[sort]
+    enters = np.searchsorted(ends, place, side="left")
+    leaves = np.searchsorted(begin, place, side="right")
+
+    base = guess.size + 1  # a pair (group, guess) is numbered group * base + guess
+    n_groups = int(groups.max()) + 1
+    key = np.unique(np.concatenate([np.arange(n_groups) * base, owner * base + enters, owner * base + leaves]))
+    key = key[key % base < guess.size]
+    hi = np.searchsorted(owner * base + enters, key, side="right")
+    lo = np.searchsorted(owner * base + leaves, key, side="right")
+    group, number = key // base, key % base
+    empty = lo == hi
+    lo[empty] = hi[empty] = np.searchsorted(owner, group[empty])  # so that a group lists it once, first
+    keep = _first_of_each(group, lo, hi)
+    return Windows(record, lo[keep], hi[keep], guess[number[keep]], group[keep])
+
+
+def sets(success: Any, groups: IntArray) -> Sets:
+    """The sets given by a sparse 0/1 matrix success[guess, record], cut along the knowledge groups."""
+    from scipy import sparse
+
+    table = sparse.coo_array(success)
+    n_guesses, n_records = table.shape
+    n_groups = int(groups.max()) + 1
+    if n_groups == 1:
+        return Sets(table.tocsr().astype(float), np.arange(n_guesses), np.zeros(n_guesses, dtype=np.int64))
+    rows, record = table.coords[0].astype(np.int64), table.coords[1]
+    key, row = np.unique(groups[record] * n_guesses + rows, return_inverse=True)
+    key, row = _with_empty(key, row, n_guesses, n_groups)
+    members = sparse.csr_array((np.ones(record.size), (row, record)), shape=(key.size, n_records))
+    group, guess = key // n_guesses, key % n_guesses
+    # Equal rows are found by their fingerprints: two sums of random numbers, modulo 2^64.
+    secret = np.random.default_rng(0).integers(0, 1 << 63, size=(n_records, 2), dtype=np.uint64)
+    prints = members.astype(np.uint64) @ secret
+    keep = _first_of_each(group, prints[:, 0], prints[:, 1])
+    return Sets(members[keep], guess[keep], group[keep])
+
+
+def _balls(positions: FloatArray, eta: float, circumference: float | None) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Begin, a record to name, and end of the ball of each distinct guess, sorted by begin."""
+    where, guess = np.unique(positions, return_index=True)
+    # 0.1 + 0.2 is not 0.3: a distance that differs from eta by rounding only counts as eta.
+    slack = 1e-12 * max(eta, float(np.abs(where).max()), circumference or 0.0)
+    begin = where - eta if circumference is None else np.mod(where - eta, circumference)
+    sort = np.argsort(begin, kind="stable")
+    begin, guess = begin[sort], guess[sort]
+    return begin - slack, guess, begin + 2 * eta + slack
+
+
+def _with_empty(key: IntArray, row: IntArray, n_guesses: int, n_groups: int) -> tuple[IntArray, IntArray]:
+    """Add, for each group in which some guess is never right, the first such guess as an empty set."""
+    group, guess = key // n_guesses, key % n_guesses
+    count = np.bincount(group, minlength=n_groups)
+    rank = np.arange(key.size) - np.repeat(np.cumsum(count) - count, count)
+    gap = count.copy()  # the guesses 0, 1, ..., count-1 are all right somewhere, unless one is skipped
+    np.minimum.at(gap, group[guess != rank], rank[guess != rank])
+    some = np.flatnonzero(gap < n_guesses)
+    merged = np.union1d(key, some * n_guesses + gap[some])
+    return merged, np.searchsorted(merged, key)[row]
+
+
+def _first_of_each(group: IntArray, a: Any, b: Any) -> IntArray:
+    """Where each distinct triple (group, a, b) occurs first, sorted by it."""
+    order = np.lexsort((b, a, group))
+    triple = (group[order], a[order], b[order])
+    new = np.ones(order.size, dtype=bool)
+    new[1:] = np.any([part[1:] != part[:-1] for part in triple], axis=0)
+    return order[new]
+
+
+def _starts(group: IntArray) -> IntArray:
+    return np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
+
+
+def _range_max(values: FloatArray, first: IntArray, last: IntArray) -> FloatArray:
+    """max(values[first:last+1]) for many ranges, -inf for an empty one: a sparse table, level by level."""
+    result = np.full(first.size, -np.inf)
+    length = last - first + 1
+    level, table = 1, values
+    while True:
+        now = np.flatnonzero((length >= level) & (length < 2 * level))
+        result[now] = np.maximum(table[first[now]], table[last[now] - level + 1])
+        level *= 2
+        if level > length.max(initial=0):
+            return result
+        table = np.maximum(table[: -(level // 2)], table[level // 2 :])
