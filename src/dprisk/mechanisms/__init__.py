@@ -1,0 +1,32 @@
+"""Channels known in full, one family a file, and the names the command knows them by."""
+
+from dprisk.mechanisms.additive import Gaussian, Laplace
+from dprisk.mechanisms.base import Mechanism
+from dprisk.mechanisms.combined import OnAttribute, PostProcessed, Product, Repeated
+from dprisk.mechanisms.exponential import Exponential
+from dprisk.mechanisms.geometric import Geometric
+from dprisk.mechanisms.sets import BLH, GRR, OLH, OUE, SUE, LocalHashing, SetProtocol, SubsetSelection, UnaryEncoding
+from dprisk.mechanisms.tabled import Matrix, Tabled
+
+__all__ = [
+    "BLH",
+    "GRR",
+    "OLH",
+    "OUE",
+    "SUE",
+    "Exponential",
+    "Gaussian",
+    "Geometric",
+    "Laplace",
+    "LocalHashing",
+    "Matrix",
+    "Mechanism",
+    "OnAttribute",
+    "PostProcessed",
+    "Product",
+    "Repeated",
+    "SetProtocol",
+    "SubsetSelection",
+    "Tabled",
+    "UnaryEncoding",
+]

@@ -1,0 +1,113 @@
+"""Laplace and Gaussian noise on records at m equally spaced positions in [0, 1]."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import erf, erfc
+
+from dprisk.errors import MechanismError, require, require_epsilon, require_size
+from dprisk.mechanisms.base import Mechanism
+from dprisk.types import AnyArray, FloatArray
+
+
+class Additive(Mechanism):
+    """The record's position i / (m - 1) plus noise; the query's sensitivity is 1."""
+
+    @property
+    def spacing(self) -> float:
+        """The distance between neighbouring positions."""
+        return 1 / (self.size - 1) if self.size > 1 else 0.0
+
+    def _positions(self) -> FloatArray:
+        return np.arange(self.size, dtype=np.float64) * self.spacing
+
+    def neighbour_variation(self) -> float:
+        """The total variation between the outputs of two neighbouring positions."""
+        return self._variation(self.spacing)
+
+    _variation: Callable[[float], float]
+
+
+class Laplace(Additive):
+    """Laplace noise of scale 1 / epsilon (RAD Example 4.7)."""
+
+    def __init__(self, size: int, epsilon: float) -> None:
+        require_size(size)
+        require_epsilon(epsilon)
+        require(epsilon > 0, "Laplace noise needs epsilon > 0: at 0 its scale is infinite", MechanismError)
+        self.size, self._epsilon = size, float(epsilon)
+
+    @property
+    def epsilon(self) -> float:
+        return self._epsilon if self.size > 1 else 0.0
+
+    @property
+    def scale(self) -> float:
+        """The scale of the noise, its mean size."""
+        return 1 / self._epsilon
+
+    def with_epsilon(self, epsilon: float) -> Laplace:
+        return Laplace(self.size, epsilon)
+
+    def delta(self, epsilon: float) -> float:
+        require_epsilon(epsilon)
+        return max(0.0, -math.expm1((epsilon - self.epsilon) / 2))
+
+    def _variation(self, distance: float) -> float:
+        return -math.expm1(-self._epsilon * distance / 2)
+
+    def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
+        return self._records(records) * self.spacing + rng.laplace(scale=self.scale, size=np.size(records))
+
+    def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
+        value = np.atleast_1d(np.asarray(outputs, dtype=float))
+        return math.log(self._epsilon / 2) - self._epsilon * np.abs(value[:, None] - self._positions())
+
+
+class Gaussian(Additive):
+    """Gaussian noise of standard deviation sigma (RAD Example 4.8). It is epsilon-DP for no epsilon."""
+
+    def __init__(self, size: int, sigma: float) -> None:
+        require_size(size)
+        require(0 < sigma < math.inf, f"sigma must be finite and above 0, got {sigma}", MechanismError)
+        self.size, self.sigma = size, float(sigma)
+
+    @property
+    def epsilon(self) -> float:
+        return math.inf if self.size > 1 else 0.0
+
+    def with_epsilon(self, epsilon: float) -> Gaussian:
+        raise MechanismError("Gaussian noise is epsilon-DP for no epsilon; set sigma instead.")
+
+    def delta(self, epsilon: float) -> float:
+        """Balle and Wang 2018, Theorem 5, with mu = 1 / sigma."""
+        require_epsilon(epsilon)
+        if self.size == 1:
+            return 0.0
+        mu = 1 / self.sigma
+        own, other = _tail(epsilon / mu - mu / 2), _tail(epsilon / mu + mu / 2)
+        return max(0.0, own - math.exp(min(epsilon, 700.0)) * other)
+
+    def _variation(self, distance: float) -> float:
+        return float(erf(distance / (2 * math.sqrt(2) * self.sigma)))
+
+    def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
+        return self._records(records) * self.spacing + rng.normal(scale=self.sigma, size=np.size(records))
+
+    def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
+        value = np.atleast_1d(np.asarray(outputs, dtype=float))
+        standard = (value[:, None] - self._positions()) / self.sigma
+        return -(standard**2) / 2 - math.log(self.sigma * math.sqrt(2 * math.pi))
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"sigma": self.sigma}
+
+
+def _tail(x: float) -> float:
+    """P(N(0, 1) > x)."""
+    return float(erfc(x / math.sqrt(2))) / 2

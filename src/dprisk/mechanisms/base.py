@@ -1,0 +1,145 @@
+"""What every mechanism can do: a channel from one person's record to an output."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from dprisk.errors import MechanismError, TooLargeError, require, require_epsilon
+from dprisk.types import AnyArray, FloatArray, IntArray
+
+MATRIX_CELLS = 1 << 26  # 512 MB: the largest channel that is ever held in one piece
+
+
+class Mechanism(ABC):
+    """A randomised release of one record out of `size`, everybody else's data fixed.
+
+    A mechanism samples outputs and knows the likelihood of each. One with finitely many outputs can also list
+    them, and is then known exactly: its columns, its true epsilon, delta and total variation, all under
+    replacement of one record.
+    """
+
+    size: int
+
+    @abstractmethod
+    def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
+        """One output for each record, the outputs along the first axis."""
+
+    @abstractmethod
+    def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
+        """log P(output | record) for each output (rows) and every record (columns)."""
+
+    @abstractmethod
+    def with_epsilon(self, epsilon: float) -> Mechanism:
+        """The same kind of mechanism with another privacy parameter."""
+
+    @property
+    def n_outputs(self) -> float:
+        """How many outputs there are; infinite if they cannot be listed."""
+        return math.inf
+
+    def outputs(self, block: int) -> Iterator[AnyArray]:
+        """All outputs, in blocks of at most `block`, in the format of `sample`."""
+        raise MechanismError(f"{self!r} has no finite list of outputs.")
+
+    def channel(self, block: int) -> Iterator[FloatArray]:
+        """All columns P(output | record), in blocks of shape (size, at most `block`)."""
+        for outputs in self.outputs(block):
+            yield np.exp(self.log_likelihood(outputs)).T
+
+    def matrix(self) -> FloatArray:
+        """The whole channel as a row-stochastic matrix, records x outputs."""
+        require(
+            self.size * self.n_outputs <= MATRIX_CELLS,
+            f"{self!r} has {self.size} x {self.n_outputs:.3g} entries, too many to hold at once.",
+            TooLargeError,
+        )
+        return np.concatenate(list(self.channel(1 << 12)), axis=1)
+
+    @property
+    def epsilon(self) -> float:
+        """The smallest epsilon for which the mechanism is epsilon-DP, infinite if there is none."""
+        return self._largest_log_ratio
+
+    @cached_property
+    def _largest_log_ratio(self) -> float:
+        largest = 0.0
+        for columns in self.channel(1 << 10):
+            high, low = columns.max(axis=0), columns.min(axis=0)
+            seen = high > 0
+            if np.any(low[seen] == 0):
+                return math.inf
+            if np.any(seen):
+                largest = max(largest, float(np.log(high[seen] / low[seen]).max()))
+        return largest
+
+    def delta(self, epsilon: float) -> float:
+        """The smallest delta for which the mechanism is (epsilon, delta)-DP.
+
+        The largest hockey-stick divergence sum_theta (P(theta|z) - e^epsilon P(theta|z'))_+ over pairs of records.
+        """
+        require_epsilon(epsilon)
+        worst = np.zeros((self.size, self.size))
+        for columns in self.channel(max(1, (1 << 18) // self.size)):
+            scaled = math.exp(epsilon) * columns if epsilon < 700 else np.where(columns > 0, np.inf, 0.0)
+            for record in range(self.size):
+                worst[record] += np.maximum(columns[record] - scaled, 0).sum(axis=1)
+        return float(worst.max())
+
+    @property
+    def total_variation(self) -> float:
+        """The largest total variation distance between the outputs of two records: delta(0)."""
+        return self.delta(0.0)
+
+    def post_process(self, output_map: npt.ArrayLike | Callable[[AnyArray], npt.ArrayLike]) -> Mechanism:
+        """The mechanism followed by a map of its outputs (see `PostProcessed`)."""
+        from dprisk.mechanisms.combined import PostProcessed
+
+        return PostProcessed(self, output_map)
+
+    def repeat(self, times: int) -> Mechanism:
+        """`times` independent reports of the same record (see `Repeated`)."""
+        from dprisk.mechanisms.combined import Repeated
+
+        return Repeated(self, times)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The mechanism's kind and parameters, ready for JSON."""
+        return {"kind": type(self).__name__, "size": self.size, **self._parameters()}
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"epsilon": self.epsilon}
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value:.6g}" for name, value in self._parameters().items())
+        return (
+            f"{type(self).__name__}(size={self.size}, {given})" if given else f"{type(self).__name__}(size={self.size})"
+        )
+
+    def _records(self, records: npt.ArrayLike) -> IntArray:
+        """Record numbers, checked."""
+        numbers = np.atleast_1d(np.asarray(records))
+        require(
+            numbers.ndim == 1 and np.issubdtype(numbers.dtype, np.integer),
+            "Records are given by their numbers, a list of whole numbers.",
+            MechanismError,
+        )
+        require(
+            numbers.size == 0 or bool(numbers.min() >= 0 and numbers.max() < self.size),
+            f"Record numbers must lie in 0..{self.size - 1}.",
+            MechanismError,
+        )
+        return numbers.astype(np.int64, copy=False)
+
+
+class Fixed(Mechanism):
+    """A mixin for what has no epsilon to set."""
+
+    def with_epsilon(self, epsilon: float) -> Self:
+        raise MechanismError(f"{self!r} is fixed as it is; it has no epsilon to set.")

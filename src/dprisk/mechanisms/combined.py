@@ -1,0 +1,207 @@
+"""Mechanisms made of mechanisms: repetition, two releases of one record, post-processing, a view of one attribute."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import binom, gammaln
+
+from dprisk.errors import MechanismError, require, require_epsilon
+from dprisk.mechanisms.base import Mechanism
+from dprisk.mechanisms.tabled import Matrix
+from dprisk.types import AnyArray, FloatArray
+
+
+class Repeated(Mechanism):
+    """`times` independent reports of the same record; an output holds them along its second axis.
+
+    The order of the reports tells nothing, so outputs are listed by how often each report occurs:
+    C(n + T - 1, T) columns instead of n^T.
+    """
+
+    def __init__(self, mechanism: Mechanism, times: int) -> None:
+        require(isinstance(times, int) and times >= 1, f"times must be a whole number of at least 1, got {times}")
+        self.mechanism, self.times, self.size = mechanism, times, mechanism.size
+
+    @property
+    def epsilon(self) -> float:
+        return self.times * self.mechanism.epsilon
+
+    def with_epsilon(self, epsilon: float) -> Repeated:
+        """Each report gets epsilon / times."""
+        return Repeated(self.mechanism.with_epsilon(epsilon / self.times), self.times)
+
+    def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
+        return np.stack([self.mechanism.sample(records, rng) for _ in range(self.times)], axis=1)
+
+    def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
+        reports = np.asarray(outputs)
+        require(
+            reports.ndim >= 2 and reports.shape[1] == self.times,
+            f"An output of {self!r} holds {self.times} reports along its second axis.",
+            MechanismError,
+        )
+        parts = (self.mechanism.log_likelihood(reports[:, turn]) for turn in range(self.times))
+        total: FloatArray = np.sum(list(parts), axis=0)
+        return total
+
+    @property
+    def n_outputs(self) -> float:
+        one = self.mechanism.n_outputs
+        return float(binom(one + self.times - 1, self.times)) if math.isfinite(one) else math.inf
+
+    def channel(self, block: int) -> Iterator[FloatArray]:
+        single = self.mechanism.matrix()
+        with np.errstate(divide="ignore"):
+            logs = np.maximum(np.log(single), -1e6)  # stands for log 0: exp of it is 0, and 0 times it is 0
+        for reports in _batches(itertools.combinations_with_replacement(range(single.shape[1]), self.times), block):
+            counts = np.zeros((single.shape[1], len(reports)))
+            np.add.at(counts, (np.array(reports).T, np.arange(len(reports))), 1)
+            ways = gammaln(self.times + 1) - gammaln(counts + 1).sum(axis=0)
+            yield np.exp(logs @ counts + ways)
+
+    def outputs(self, block: int) -> Iterator[AnyArray]:
+        """One output for each count vector: the reports in the order of the single mechanism's list."""
+        listed = np.concatenate(list(self.mechanism.outputs(1 << 12)))
+        for reports in _batches(itertools.combinations_with_replacement(range(len(listed)), self.times), block):
+            yield listed[np.array(reports)]
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"mechanism": self.mechanism.to_dict(), "times": self.times}
+
+    def __repr__(self) -> str:
+        return f"Repeated({self.mechanism!r}, times={self.times})"
+
+
+class Product(Mechanism):
+    """Two independent releases of the same record; an output is a pair, given as two arrays of equal length.
+
+    To release two attributes of a record, each by its own mechanism, take the product of two `OnAttribute`.
+    """
+
+    def __init__(self, first: Mechanism, second: Mechanism) -> None:
+        require(
+            first.size == second.size,
+            f"Both mechanisms must take the same records: {first.size} and {second.size}.",
+            MechanismError,
+        )
+        self.first, self.second, self.size = first, second, first.size
+
+    def with_epsilon(self, epsilon: float) -> Product:
+        """Splits epsilon between the two in their present proportion."""
+        require_epsilon(epsilon)
+        one, two = self.first.epsilon, self.second.epsilon
+        share = one / (one + two) if 0 < one + two < math.inf else 0.5
+        return Product(self.first.with_epsilon(share * epsilon), self.second.with_epsilon((1 - share) * epsilon))
+
+    def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> Any:
+        return self.first.sample(records, rng), self.second.sample(records, rng)
+
+    def log_likelihood(self, outputs: Any) -> FloatArray:
+        return self.first.log_likelihood(outputs[0]) + self.second.log_likelihood(outputs[1])
+
+    @property
+    def n_outputs(self) -> float:
+        return self.first.n_outputs * self.second.n_outputs
+
+    def channel(self, block: int) -> Iterator[FloatArray]:
+        side = max(1, math.isqrt(block))
+        for one in self.first.channel(side):
+            for two in self.second.channel(side):
+                yield (one[:, :, None] * two[:, None, :]).reshape(self.size, -1)
+
+    def outputs(self, block: int) -> Iterator[Any]:
+        side = max(1, math.isqrt(block))
+        for one in self.first.outputs(side):
+            for two in self.second.outputs(side):
+                yield np.repeat(one, len(two), axis=0), np.concatenate([two] * len(one))
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"first": self.first.to_dict(), "second": self.second.to_dict()}
+
+    def __repr__(self) -> str:
+        return f"Product({self.first!r}, {self.second!r})"
+
+
+class OnAttribute(Mechanism):
+    """A mechanism that sees only one attribute of the record: `values[z]` is that attribute's number for record z.
+
+    >>> from dprisk.mechanisms import GRR
+    >>> OnAttribute(GRR(2, epsilon=1.0), [0, 0, 1]).size
+    3
+    """
+
+    def __init__(self, mechanism: Mechanism, values: npt.ArrayLike) -> None:
+        self.mechanism = mechanism
+        self.values = mechanism._records(values)
+        self.size = self.values.size
+
+    def with_epsilon(self, epsilon: float) -> OnAttribute:
+        return OnAttribute(self.mechanism.with_epsilon(epsilon), self.values)
+
+    def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> Any:
+        return self.mechanism.sample(self.values[self._records(records)], rng)
+
+    def log_likelihood(self, outputs: Any) -> FloatArray:
+        return self.mechanism.log_likelihood(outputs)[:, self.values]
+
+    @property
+    def n_outputs(self) -> float:
+        return self.mechanism.n_outputs
+
+    def channel(self, block: int) -> Iterator[FloatArray]:
+        return (columns[self.values] for columns in self.mechanism.channel(block))
+
+    def outputs(self, block: int) -> Iterator[Any]:
+        return self.mechanism.outputs(block)
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"mechanism": self.mechanism.to_dict()}
+
+    def __repr__(self) -> str:
+        return f"OnAttribute({self.mechanism!r}, {self.size} records)"
+
+
+class PostProcessed(Matrix):
+    """A mechanism followed by a map of its outputs.
+
+    `output_map` gives a new output for each of the mechanism's, in the order in which it lists them: a list, or
+    a function that is called with blocks of outputs. Equal values become one output; the new outputs are
+    numbered in the sorted order of the values.
+    """
+
+    def __init__(self, mechanism: Mechanism, output_map: npt.ArrayLike | Callable[[AnyArray], npt.ArrayLike]) -> None:
+        table = mechanism.matrix()
+        if callable(output_map):
+            images = np.concatenate([np.atleast_1d(output_map(block)) for block in mechanism.outputs(1 << 12)])
+        else:
+            images = np.asarray(output_map)
+        require(
+            images.shape == (table.shape[1],),
+            f"The map must give one value for each of the {table.shape[1]} outputs, got shape {images.shape}.",
+            MechanismError,
+        )
+        self.values, code = np.unique(images, return_inverse=True)
+        merged = np.zeros((self.values.size, table.shape[0]))
+        np.add.at(merged, code, table.T)
+        super().__init__(merged.T)
+        self.mechanism, self.output_map = mechanism, output_map
+
+    def with_epsilon(self, epsilon: float) -> PostProcessed:
+        return PostProcessed(self.mechanism.with_epsilon(epsilon), self.output_map)
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"mechanism": self.mechanism.to_dict(), "outputs": self.values.size}
+
+    def __repr__(self) -> str:
+        return f"PostProcessed({self.mechanism!r}, {self.values.size} outputs)"
+
+
+def _batches(items: Iterator[Any], block: int) -> Iterator[list[Any]]:
+    while batch := list(itertools.islice(items, block)):
+        yield batch

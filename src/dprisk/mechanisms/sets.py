@@ -1,0 +1,426 @@
+"""Local protocols that report a random set of records: one family (theory, section 2a).
+
+Randomised response reports one record, subset selection several, unary encoding the records whose bits are on, local
+hashing the records that hash to the reported value. In all of them the likelihood of a set depends only on whether
+the true record is in it, and the other records are exchangeable:
+
+    P(set | z) = base(set) * (r1 if z in set else r0),   r1 >= r0.
+
+There are only two base measures: sets of a fixed size (randomised response is size 1) and independent
+members (local hashing with an ideal hash is unary encoding with q = 1/g). Four probabilities of each are all
+that the exact advantage under any prior and any knowledge needs; `dprisk.closed_forms` does the sum.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import binom, expit, gammaln, xlogy
+
+from dprisk.errors import MechanismError, require, require_epsilon, require_size
+from dprisk.mechanisms.base import Mechanism
+from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
+
+SAMPLE_CELLS = 1 << 22  # sets are drawn in blocks that stay in the cache
+
+
+class SetProtocol(Mechanism):
+    """A mechanism whose output is a set of records, given as a row of booleans.
+
+    With i a record and h >= 0 others named beforehand, each method takes an array of h and gives, for
+    "i is in the set and the h named ones are not":
+    """
+
+    @abstractmethod
+    def hit(self, named: IntArray) -> FloatArray:
+        """r1 a_h, its probability when i is the true record."""
+
+    @abstractmethod
+    def miss(self, named: IntArray) -> FloatArray:
+        """r0 a_h, its probability when one of the h named records is the true one."""
+
+    @abstractmethod
+    def pair_gain(self, named: IntArray) -> FloatArray:
+        """(r1 - r0) b_h, with b_h the base measure of sets with i and one more record in, the h named ones out."""
+
+    @abstractmethod
+    def none(self, named: IntArray) -> FloatArray:
+        """r0 c_h, the probability that none of h >= 1 named records is in the set when one of them is the true one."""
+
+    @abstractmethod
+    def _log_inside_outside(self, sizes: IntArray) -> tuple[FloatArray, FloatArray]:
+        """log P(set | z) of a set of given size that contains z, and of one that does not."""
+
+    def delta(self, epsilon: float) -> float:
+        """One formula for the family: records z, z' differ only on sets with z in and z' out."""
+        require_epsilon(epsilon)
+        if self.size == 1:
+            return 0.0
+        one = np.array([1])
+        return float(max(0.0, self.hit(one)[0] - math.exp(min(epsilon, 700.0)) * self.miss(one)[0]))
+
+    def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
+        member = self._sets(outputs)
+        inside, outside = self._log_inside_outside(member.sum(axis=1))
+        return np.where(member, inside[:, None], outside[:, None])
+
+    def _sets(self, outputs: npt.ArrayLike) -> BoolArray:
+        member = np.atleast_2d(np.asarray(outputs))
+        require(
+            member.ndim == 2 and member.shape[1] == self.size and bool(np.all((member == 0) | (member == 1))),
+            f"An output of {self!r} is a row of {self.size} booleans.",
+            MechanismError,
+        )
+        return member.astype(bool, copy=False)
+
+
+class SubsetSelection(SetProtocol):
+    """Report a set of `subset_size` records that holds the true one with probability w E / (w E + m - w).
+
+    Without `subset_size` it is max(1, floor(m / (e^epsilon + 1))) (Ye and Barg; RAD Example 4.6).
+    """
+
+    def __init__(self, size: int, epsilon: float, subset_size: int | None = None) -> None:
+        require_size(size)
+        require_epsilon(epsilon)
+        best = max(1, math.floor(size * expit(-epsilon)))
+        self.size, self._epsilon, self._given = size, float(epsilon), subset_size
+        self.subset_size = best if subset_size is None else subset_size
+        require(
+            1 <= self.subset_size <= max(1, size - 1),
+            f"subset selection over {size} records reports between 1 and {max(1, size - 1)} of them, got subset_size="
+            f"{subset_size}; at epsilon {epsilon:g} the best size is {best}, leave subset_size out to let it choose",
+            MechanismError,
+        )
+        w, others = self.subset_size, (size - self.subset_size) * math.exp(-epsilon)
+        self.p = w / (w + others)
+        self._not_p = others / (w + others)
+
+    @property
+    def epsilon(self) -> float:
+        return self._epsilon
+
+    def with_epsilon(self, epsilon: float) -> SubsetSelection:
+        return SubsetSelection(self.size, epsilon, self._given)
+
+    @property
+    def _r1(self) -> float:
+        return self.p * self.size / self.subset_size
+
+    @property
+    def _r0(self) -> float:
+        return self._not_p * self.size / (self.size - self.subset_size) if self.size > self.subset_size else 0.0
+
+    def hit(self, named: IntArray) -> FloatArray:
+        return self._r1 * self._others_out(1)[named] * self.subset_size / self.size
+
+    def miss(self, named: IntArray) -> FloatArray:
+        return self._r0 * self._others_out(1)[named] * self.subset_size / self.size
+
+    def pair_gain(self, named: IntArray) -> FloatArray:
+        if self.subset_size == 1:
+            return np.zeros(named.shape)
+        both = self.subset_size * (self.subset_size - 1) / (self.size * (self.size - 1))
+        return (self._r1 - self._r0) * both * self._others_out(2)[named]
+
+    def none(self, named: IntArray) -> FloatArray:
+        return self._r0 * self._others_out(0)[named]
+
+    def _others_out(self, taken: int) -> FloatArray:
+        """For h = 0..m: the chance that h named others are out of a uniform w-subset, given `taken` records in it.
+
+        C(m-taken-h, w-taken) / C(m-taken, w-taken), as a running product: log-gammas lose digits at large m.
+        """
+        h = np.arange(self.size)
+        left, free = self.size - taken - h, self.size - self.subset_size - h
+        ratio = np.zeros(self.size)
+        np.divide(free, left, out=ratio, where=(left > 0) & (free > 0))
+        return np.concatenate([[1.0], np.cumprod(ratio)])
+
+    def _log_inside_outside(self, sizes: IntArray) -> tuple[FloatArray, FloatArray]:
+        w, m = self.subset_size, self.size
+        fits = np.where(sizes == w, 0.0, -np.inf)
+        with np.errstate(divide="ignore"):  # log 0 = -inf is meant: with one record nothing is outside
+            return fits + np.log(self.p) - _log_binom(m - 1, w - 1), fits + np.log(self._not_p) - _log_binom(m - 1, w)
+
+    @property
+    def n_outputs(self) -> float:
+        return float(binom(self.size, self.subset_size))
+
+    def outputs(self, block: int) -> Iterator[AnyArray]:
+        subsets = itertools.combinations(range(self.size), self.subset_size)
+        while chosen := list(itertools.islice(subsets, block)):
+            member = np.zeros((len(chosen), self.size), dtype=bool)
+            np.put_along_axis(member, np.array(chosen), True, axis=1)
+            yield member
+
+    def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
+        numbers = self._records(records)
+        member = np.zeros((numbers.size, self.size), dtype=bool)
+        step = max(1, SAMPLE_CELLS // self.size)
+        for start in range(0, numbers.size, step):
+            self._draw(numbers[start : start + step], member[start : start + step], rng)
+        return member
+
+    def _draw(self, records: IntArray, member: BoolArray, rng: np.random.Generator) -> None:
+        """Fill the rows of `member`: the record or not, and a uniform subset of the others.
+
+        Independent bits, brought to the wanted number by adding or removing random ones, are a uniform subset. Their
+        rate aims two standard deviations low, because adding seldom misses when sets are small.
+        """
+        row, w = np.arange(records.size), self.subset_size
+        truth = rng.random(records.size) < self.p
+        mean = w - 2 * math.sqrt(w * (1 - w / self.size))
+        if mean > 0:
+            _bernoulli(mean / self.size, member, rng)
+        member[row, records] = False
+        surplus = np.count_nonzero(member, axis=1) - (w - truth)
+        while (todo := np.flatnonzero(surplus)).size:
+            pick = rng.integers(self.size, size=todo.size)
+            remove = surplus[todo] > 0
+            fits = (member[todo, pick] == remove) & (pick != records[todo])
+            done, gone = todo[fits], remove[fits]
+            member[done, pick[fits]] = ~gone
+            surplus[done] -= np.where(gone, 1, -1)
+        member[row, records] = truth
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"epsilon": self.epsilon, "subset_size": self.subset_size}
+
+
+class GRR(SubsetSelection):
+    """Generalised randomised response: the true record with probability e^eps / (e^eps + m - 1), else another.
+
+    Subset selection of size 1, with the one record as output.
+    """
+
+    def __init__(self, size: int, epsilon: float) -> None:
+        super().__init__(size, epsilon, 1)
+
+    def with_epsilon(self, epsilon: float) -> GRR:
+        return GRR(self.size, epsilon)
+
+    @property
+    def q(self) -> float:
+        """The probability of each wrong record."""
+        return self._not_p / (self.size - 1) if self.size > 1 else 0.0
+
+    def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
+        numbers = self._records(records)
+        lie = rng.random(numbers.size) < self.size * self.q  # then any record, the true one included
+        return np.where(lie, rng.integers(self.size, size=numbers.size), numbers)
+
+    def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
+        reported = self._records(outputs)
+        with np.errstate(divide="ignore"):
+            result = np.full((reported.size, self.size), np.log(self.q))
+        result[np.arange(reported.size), reported] = np.log(self.p)
+        return result
+
+    def outputs(self, block: int) -> Iterator[AnyArray]:
+        for start in range(0, self.size, block):
+            yield np.arange(start, min(start + block, self.size))
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"epsilon": self.epsilon}
+
+
+class UnaryEncoding(SetProtocol):
+    """A bit for each record: the true one on with probability p, each other with probability q, independently.
+
+    In the family, the set holds the records whose bits speak for them: those on, or those off if p < q.
+    `with_epsilon` keeps p and moves q.
+    """
+
+    def __init__(self, size: int, p: float, q: float) -> None:
+        for name, value in (("p", p), ("q", q)):
+            require(0 <= value <= 1, f"{name} must lie in [0, 1], got {value}")
+        self._set(size, p, 1 - p, q, 1 - q)
+
+    def _set(self, size: int, p: float, not_p: float, q: float, not_q: float) -> None:
+        """Complements are given apart: 1 - p loses all digits when p is nearly 1."""
+        require_size(size)
+        self.size, self.p, self.q = size, float(p), float(q)
+        self._bits = (p, not_p, q, not_q)
+        self._flipped = p < q or not_q == 0
+        self._in, self._not_in, self._other, self._not_other = (not_p, p, not_q, q) if self._flipped else self._bits
+
+    @property
+    def epsilon(self) -> float:
+        if self.size == 1 or self.p == self.q:
+            return 0.0
+        one = np.array([1])
+        hit, miss = float(self.hit(one)[0]), float(self.miss(one)[0])
+        return math.log(hit) - math.log(miss) if miss > 0 else math.inf
+
+    def with_epsilon(self, epsilon: float) -> UnaryEncoding:
+        require_epsilon(epsilon)
+        require(0 < self.p < 1, f"with p = {self.p:g} the privacy parameter cannot be set", MechanismError)
+        return UnaryEncoding(
+            self.size, self.p, self.p * math.exp(-epsilon) / (self.p * math.exp(-epsilon) + 1 - self.p)
+        )
+
+    def hit(self, named: IntArray) -> FloatArray:
+        return self._in * self._all_off(named)
+
+    def miss(self, named: IntArray) -> FloatArray:
+        return self._other * self._not_in * self._all_off(named - 1)
+
+    def pair_gain(self, named: IntArray) -> FloatArray:
+        gain = self._in * self._not_other - self._other * self._not_in  # p - q, without cancellation at the ends
+        return self._other * gain * self._all_off(named - 1)
+
+    def none(self, named: IntArray) -> FloatArray:
+        return self._not_in * self._all_off(named - 1)
+
+    def _all_off(self, records: IntArray) -> FloatArray:
+        powers: FloatArray = np.exp(records * math.log(self._not_other))
+        return powers
+
+    def _log_inside_outside(self, sizes: IntArray) -> tuple[FloatArray, FloatArray]:
+        p, not_p, q, not_q = self._bits
+        with np.errstate(divide="ignore"):
+            inside = np.log(p) + xlogy(sizes - 1, q) + xlogy(self.size - sizes, not_q)
+            outside = np.log(not_p) + xlogy(sizes, q) + xlogy(self.size - 1 - sizes, not_q)
+        return inside, outside
+
+    @property
+    def n_outputs(self) -> float:
+        return 2.0**self.size if self.size < 1000 else math.inf
+
+    def outputs(self, block: int) -> Iterator[AnyArray]:
+        bit = np.arange(self.size)
+        for start in range(0, 1 << self.size, block):
+            number = np.arange(start, min(start + block, 1 << self.size))
+            yield (number[:, None] >> bit & 1).astype(bool)
+
+    def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
+        numbers = self._records(records)
+        bits = np.empty((numbers.size, self.size), dtype=bool)
+        step = max(1, SAMPLE_CELLS // self.size)
+        for start in range(0, numbers.size, step):
+            _bernoulli(self.q, bits[start : start + step], rng)
+        bits[np.arange(numbers.size), numbers] = rng.random(numbers.size) < self.p
+        return bits
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"p": self.p, "q": self.q}
+
+
+class _UnaryByEpsilon(UnaryEncoding):
+    """Unary encoding whose p and q follow from epsilon."""
+
+    def __init__(self, size: int, epsilon: float) -> None:
+        require_epsilon(epsilon)
+        self._epsilon = float(epsilon)
+        self._set(size, *self._rule(self._epsilon))
+
+    @staticmethod
+    @abstractmethod
+    def _rule(epsilon: float) -> tuple[float, float, float, float]:
+        """p, 1-p, q, 1-q."""
+
+    @property
+    def epsilon(self) -> float:
+        return self._epsilon
+
+    def with_epsilon(self, epsilon: float) -> _UnaryByEpsilon:
+        return type(self)(self.size, epsilon)
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"epsilon": self.epsilon}
+
+
+class SUE(_UnaryByEpsilon):
+    """Symmetric unary encoding (basic RAPPOR): every bit is kept with probability e^(eps/2) / (e^(eps/2) + 1)."""
+
+    @staticmethod
+    def _rule(epsilon: float) -> tuple[float, float, float, float]:
+        keep, flip = float(expit(epsilon / 2)), float(expit(-epsilon / 2))
+        return keep, flip, flip, keep
+
+
+class OUE(_UnaryByEpsilon):
+    """Optimal unary encoding (Wang et al. 2017): the true bit is on with probability 1/2, others with 1/(e^eps + 1)."""
+
+    @staticmethod
+    def _rule(epsilon: float) -> tuple[float, float, float, float]:
+        return 0.5, 0.5, float(expit(-epsilon)), float(expit(epsilon))
+
+
+class LocalHashing(UnaryEncoding):
+    """Hash the record to one of g values with a random hash, report it by randomised response on g values.
+
+    With an ideal hash (independent, uniform values) the report is as good as the set of records that hash to the
+    reported value: unary encoding with p = e^eps / (e^eps + g - 1) and q = 1/g, and so it is sampled.
+    """
+
+    def __init__(self, size: int, epsilon: float, hash_range: int) -> None:
+        require_epsilon(epsilon)
+        require(
+            isinstance(hash_range, int) and hash_range >= 2,
+            f"hash_range must be a whole number of at least 2, got {hash_range}",
+            MechanismError,
+        )
+        self._epsilon, self.hash_range = float(epsilon), hash_range
+        lies = (hash_range - 1) * math.exp(-epsilon)
+        self._set(size, 1 / (1 + lies), lies / (1 + lies), 1 / hash_range, (hash_range - 1) / hash_range)
+
+    @property
+    def epsilon(self) -> float:
+        return self._epsilon
+
+    def with_epsilon(self, epsilon: float) -> LocalHashing:
+        return LocalHashing(self.size, epsilon, self.hash_range)
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"epsilon": self.epsilon, "hash_range": self.hash_range}
+
+
+class BLH(LocalHashing):
+    """Binary local hashing: two hash values."""
+
+    def __init__(self, size: int, epsilon: float) -> None:
+        super().__init__(size, epsilon, 2)
+
+    def with_epsilon(self, epsilon: float) -> BLH:
+        return BLH(self.size, epsilon)
+
+
+class OLH(LocalHashing):
+    """Optimal local hashing (Wang et al. 2017): e^eps + 1 hash values, rounded."""
+
+    def __init__(self, size: int, epsilon: float) -> None:
+        require_epsilon(epsilon)
+        super().__init__(size, epsilon, round(math.exp(min(epsilon, 40.0))) + 1)  # e^40 hash values never collide
+
+    def with_epsilon(self, epsilon: float) -> OLH:
+        return OLH(self.size, epsilon)
+
+
+def _bernoulli(probability: float, out: BoolArray, rng: np.random.Generator) -> None:
+    """Fill `out` with independent bits.
+
+    One random byte decides a bit against the first eight binary digits of the probability; only on a tie (one in
+    256) a second draw of 53 bits decides against the rest. Eight times less randomness, nothing lost.
+    """
+    digits = math.floor(probability * 256)
+    byte = rng.integers(0, 256, size=out.shape, dtype=np.uint8)
+    if digits >= 256:
+        out[:] = True
+        return
+    np.less(byte, digits, out=out)
+    tie = byte == digits
+    out[tie] = rng.random(np.count_nonzero(tie)) < probability * 256 - digits
+
+
+def _log_binom(n: int, k: int) -> float:
+    if not 0 <= k <= n:
+        return math.inf  # no such set: a likelihood of 0
+    return float(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))

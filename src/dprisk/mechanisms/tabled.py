@@ -1,0 +1,129 @@
+"""Mechanisms whose outputs are numbered 0, 1, ..., n-1 and whose channel is a table."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dprisk.errors import InputFileError, MechanismError, require
+from dprisk.mechanisms.base import Fixed, Mechanism
+from dprisk.types import AnyArray, FloatArray, IntArray
+
+ROW_TOLERANCE = 1e-9
+
+
+class Tabled(Mechanism):
+    """A channel that is read by blocks of rows (records) and of columns (outputs)."""
+
+    @property
+    @abstractmethod
+    def n_outputs(self) -> float:
+        """The number of outputs."""
+
+    @abstractmethod
+    def columns(self, outputs: slice | IntArray) -> FloatArray:
+        """P(output | record) for some outputs and all records, records x outputs."""
+
+    @abstractmethod
+    def row(self, record: int) -> FloatArray:
+        """P(output | record) for one record and all outputs."""
+
+    def outputs(self, block: int) -> Iterator[AnyArray]:
+        for start in range(0, int(self.n_outputs), block):
+            yield np.arange(start, min(start + block, int(self.n_outputs)))
+
+    def channel(self, block: int) -> Iterator[FloatArray]:
+        for start in range(0, int(self.n_outputs), block):
+            yield self.columns(slice(start, min(start + block, int(self.n_outputs))))
+
+    def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
+        numbers = np.atleast_1d(np.asarray(outputs))
+        require(
+            numbers.ndim == 1
+            and np.issubdtype(numbers.dtype, np.integer)
+            and bool(np.all((numbers >= 0) & (numbers < self.n_outputs))),
+            f"An output of {self!r} is a whole number in 0..{int(self.n_outputs) - 1}.",
+            MechanismError,
+        )
+        with np.errstate(divide="ignore"):  # log 0 = -inf is the log-likelihood of the impossible
+            return np.log(self.columns(numbers)).T
+
+    def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
+        """Inverse distribution function, one search a distinct record for all its reports."""
+        numbers = self._records(records)
+        uniform = rng.random(numbers.size)
+        order = np.argsort(numbers, kind="stable")
+        present, starts = np.unique(numbers[order], return_index=True)
+        reports = np.empty(numbers.size, dtype=np.int64)
+        for record, mine in zip(present, np.split(order, starts[1:]), strict=True):
+            row = self.row(record)
+            possible = np.flatnonzero(row)
+            cumulative = np.cumsum(row[possible])
+            place = np.searchsorted(cumulative[:-1], uniform[mine] * cumulative[-1], side="right")
+            reports[mine] = possible[place]
+        return reports
+
+
+class Matrix(Tabled, Fixed):
+    """Any finite channel, given by its row-stochastic matrix, records x outputs.
+
+    Rows must sum to 1 within 1e-9; they are then scaled to do so as closely as floats allow.
+
+    >>> Matrix([[0.75, 0.25], [0.25, 0.75]]).total_variation
+    0.5
+    """
+
+    def __init__(self, matrix: npt.ArrayLike) -> None:
+        try:
+            table = np.array(matrix, dtype=float)
+        except (TypeError, ValueError):
+            raise MechanismError("A channel is a matrix of numbers with rows of equal length.") from None
+        require(
+            table.ndim == 2 and table.size > 0,
+            f"A channel is records x outputs, got shape {table.shape}.",
+            MechanismError,
+        )
+        require(bool(np.all(table >= 0)), "Probabilities must be numbers of at least 0.", MechanismError)
+        sums = table.sum(axis=1)
+        off = np.abs(sums - 1)
+        require(
+            bool(off.max() <= ROW_TOLERANCE),
+            f"Each row of a channel must sum to 1; row {int(off.argmax())} sums to {sums[off.argmax()]:.10g}.",
+            MechanismError,
+        )
+        self._table: FloatArray = table / sums[:, None]
+        self._table.flags.writeable = False
+        self.size = table.shape[0]
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Matrix:
+        """A channel from a `.npy` file, or from a CSV without header: a line a record, a number an output."""
+        path = Path(path)
+        require(path.is_file(), f"There is no file {path}.", InputFileError)
+        try:
+            table = np.load(path) if path.suffix == ".npy" else np.loadtxt(path, delimiter=",", ndmin=2)
+        except (ValueError, OSError) as problem:
+            raise InputFileError(f"{path} cannot be read as a matrix of numbers: {problem}.") from problem
+        require(table.size > 0, f"{path} is empty; a line a record is needed.", InputFileError)
+        return cls(table)
+
+    @property
+    def n_outputs(self) -> float:
+        return float(self._table.shape[1])
+
+    def columns(self, outputs: slice | IntArray) -> FloatArray:
+        return self._table[:, outputs]
+
+    def row(self, record: int) -> FloatArray:
+        return np.asarray(self._table[record])
+
+    def matrix(self) -> FloatArray:
+        return self._table
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"outputs": int(self.n_outputs)}
