@@ -1,0 +1,5 @@
+"""Guessers: what an attacker does with an output."""
+
+from dprisk.attacks.optimal import OptimalAttack
+
+__all__ = ["OptimalAttack"]

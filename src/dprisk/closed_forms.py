@@ -1,0 +1,93 @@
+"""Structure that replaces enumeration: exact optima in O(m log m) however many outputs there are."""
+
+import numpy as np
+
+from dprisk.mechanisms import GRR, SetProtocol
+from dprisk.mechanisms.additive import Additive
+from dprisk.optimum import Optimum
+from dprisk.threat import Threat
+from dprisk.types import FloatArray, IntArray
+
+
+def set_protocol(mechanism: SetProtocol, threat: Threat) -> Optimum:
+    """Exact reconstruction from a reported set, for any prior and any knowledge (theory, section 2a).
+
+    Sort each group by falling probability. Record i with h heavier ones in its group is the attacker's choice
+    exactly when i is in the set and those h are not, so
+
+        RAD = (r1 - r0) sum_i pi_i [a_h (1 - pi_i) - b_h (mass of all records but i and the h)],
+
+    and a group with nothing in the set adds 0. For ReRo the choice is the larger of pi_i r1 and pi_top r0, with
+    top the heaviest record of the group, if that is not in the set itself. Equally likely records of a group share
+    their advantage evenly, which is what breaking ties at random does.
+    """
+    pi, groups = threat.prior.weights, threat.knows.groups
+    order = _heaviest_first(pi, groups)
+    p, group = pi[order], groups[order]
+    starts = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
+    size = np.diff(np.r_[starts, p.size])
+    rank = np.arange(p.size) - np.repeat(starts, size)
+
+    before = np.cumsum(p) - p
+    heavier = before - np.repeat(before[starts], size)
+    h = np.arange(rank.max() + 1)
+    hit, miss = mechanism.hit(h), mechanism.miss(h)
+    gain, pair = (hit - miss)[rank], mechanism.pair_gain(h)[rank]
+    each = gain * (1 - p) - pair * (1 - p - heavier)
+
+    top = p[starts]
+    chosen = np.maximum(p * hit[rank], np.repeat(top, size) * miss[rank])
+    chosen[starts] = top * hit[0]
+    success = np.add.reduceat(chosen, starts) + top * mechanism.none(size)
+
+    by_record = np.empty(p.size)
+    by_record[order] = _averaged_over_ties(each, p, group)
+    if threat.knows.is_all:  # a record that every guess hits cannot be avoided, and adds nothing
+        by_record[~threat.reach.can_avoid[groups]] = 0
+        return Optimum((pi * by_record)[order], p, by_record)
+    return Optimum(np.add.reduceat(p * each, starts), success, by_record)
+
+
+def randomised_response(mechanism: GRR, threat: Threat) -> Optimum:
+    """Randomised response for any success and any knowledge, in time linear in the sets a guess can reach.
+
+    P(theta | z) = q + (p - q) 1{z = theta}, so a set c of mass kappa_c is worth
+
+        (p - q) pi_theta (1{theta in c} - kappa_c)          for RAD,
+        q kappa_c + (p - q) pi_theta 1{theta in c}          for ReRo.
+
+    In theta's own group the lightest (heaviest) set around theta is best, elsewhere the lightest (heaviest) of all.
+    """
+    pi, groups, reach = threat.prior.weights, threat.knows.groups, threat.reach
+    mass = reach.sums(pi[:, None])
+    lightest, heaviest = -reach.best(-mass)[:, 0], reach.best(mass)[:, 0]
+    lightest_around, heaviest_around = -reach.largest_over(-mass[:, 0]), reach.largest_over(mass[:, 0])
+    size, shift = mechanism.size, mechanism.p - mechanism.q
+
+    worth = np.where(np.isfinite(lightest_around), 1 - lightest_around, -lightest[groups])
+    inside = np.bincount(groups, weights=pi)
+    advantage = shift * (np.bincount(groups, weights=pi * worth) - (1 - inside) * lightest)
+    here = np.maximum(mechanism.q * heaviest[groups], mechanism.q * heaviest_around + shift * pi)
+    elsewhere = mechanism.q * heaviest * (size - np.bincount(groups))
+    return Optimum(advantage, np.bincount(groups, weights=here) + elsewhere, None)
+
+
+def equispaced_noise(mechanism: Additive, threat: Threat) -> Optimum:
+    """Noise on equally spaced positions, uniform prior, nothing known, exact reconstruction (RAD Examples 4.7, 4.8).
+
+    The best guess is the nearest position, so RAD = (m - 1)/m times the total variation between neighbours.
+    """
+    m = threat.prior.size
+    advantage = (m - 1) / m * mechanism.neighbour_variation()
+    return Optimum(np.array([advantage]), np.array([advantage + 1 / m]), None)
+
+
+def _heaviest_first(pi: FloatArray, groups: IntArray) -> IntArray:
+    order = np.argsort(-pi, kind="stable")
+    return order[np.argsort(groups[order], kind="stable")] if groups.any() else order
+
+
+def _averaged_over_ties(values: FloatArray, p: FloatArray, group: IntArray) -> FloatArray:
+    run = np.cumsum(np.r_[False, (p[1:] != p[:-1]) | (group[1:] != group[:-1])])
+    mean: FloatArray = (np.bincount(run, weights=values) / np.bincount(run))[run]
+    return mean

@@ -1,0 +1,134 @@
+"""The best attacker's advantage and success, exactly (RAD Theorem 4.3).
+
+    RAD  = sum_theta sum_x max_g sum_{z in S_g, a(z)=x} pi_z (P[z,theta] - sum_y pi_y P[y,theta])
+    ReRo = sum_theta sum_x max_g sum_{z in S_g, a(z)=x} pi_z  P[z,theta]
+
+Structure first, then enumeration of the outputs in blocks of bounded memory. Maxima are not clipped at 0: where no
+guess is sure to fail, the attacker may have to take a loss (theory, gotcha 4).
+"""
+
+import math
+
+import numpy as np
+
+from dprisk import closed_forms
+from dprisk.errors import MechanismError, TooLargeError, require
+from dprisk.mechanisms import GRR, Mechanism, SetProtocol
+from dprisk.mechanisms.additive import Additive
+from dprisk.optimum import Optimum
+from dprisk.reach import Reach, Windows
+from dprisk.threat import Threat
+from dprisk.types import FloatArray
+
+MAX_CELLS = 1 << 30  # entries of a channel that are enumerated before we say that exact is out of reach
+TIE = 1e-12  # sets whose value differs by less than this part of p(theta) are taken as equally good
+
+
+def require_same_size(mechanism: Mechanism, threat: Threat) -> None:
+    """Refuse a mechanism and a threat over different universes."""
+    require(
+        mechanism.size == threat.prior.size,
+        f"The mechanism takes {mechanism.size} records, the prior has {threat.prior.size}; they must be the same.",
+        MechanismError,
+    )
+
+
+def best_attacker(mechanism: Mechanism, threat: Threat) -> Optimum:
+    """RAD and ReRo of the best attackers, exactly; refuses what would take an enumeration beyond reach."""
+    require_same_size(mechanism, threat)
+    structured = _structure(mechanism, threat)
+    if structured is not None:
+        return structured
+    _require_listable(mechanism)
+    return enumerate_outputs(mechanism, threat)
+
+
+def success(mechanism: Mechanism, threat: Threat) -> float:
+    """ReRo alone, at half the work where the outputs must be listed: the posterior Bayes vulnerability."""
+    require_same_size(mechanism, threat)
+    structured = _structure(mechanism, threat)
+    if structured is not None:
+        return structured.success
+    _require_listable(mechanism)
+    pi, reach = threat.prior.weights, threat.reach
+    blocks = mechanism.channel(block_size(reach, threat.prior.size))
+    return math.fsum(float(reach.best(reach.sums(pi[:, None] * columns)).sum()) for columns in blocks)
+
+
+def advantage_by_record(mechanism: Mechanism, threat: Threat) -> FloatArray:
+    """The advantage of the best attacker on each record, ties broken at random: who is most at risk."""
+    require_same_size(mechanism, threat)
+    structured = _structure(mechanism, threat)
+    if structured is not None and structured.by_record is not None:
+        return structured.by_record
+    _require_listable(mechanism)
+    return _enumerate_by_record(mechanism, threat)
+
+
+def enumerate_outputs(mechanism: Mechanism, threat: Threat) -> Optimum:
+    """Theorem 4.3 as it stands, over the mechanism's list of outputs."""
+    pi, reach = threat.prior.weights, threat.reach
+    mass = reach.sums(pi[:, None])
+    advantage, success = np.zeros((2, reach.starts.size))
+    for columns in mechanism.channel(block_size(reach, threat.prior.size)):
+        joint = pi[:, None] * columns
+        evidence = pi @ columns  # p(theta)
+        hits = reach.sums(joint)
+        success += reach.best(hits).sum(axis=1)
+        hits -= mass * evidence
+        advantage += reach.best(hits).sum(axis=1)
+    return Optimum(advantage, success, None)
+
+
+def block_size(reach: Reach, records: int) -> int:
+    """How many outputs to treat at once.
+
+    Prefix sums want blocks that stay in the cache, matrix products want them wide; neither may take much memory.
+    """
+    rows = records + reach.guess.size
+    return max(1, (1 << 19) // rows) if isinstance(reach, Windows) else max(64, (1 << 22) // rows)
+
+
+def _structure(mechanism: Mechanism, threat: Threat) -> Optimum | None:
+    """The closed form that applies, if one does."""
+    one_record = threat.success.is_exact or threat.knows.is_all
+    if isinstance(mechanism, SetProtocol) and one_record:
+        return closed_forms.set_protocol(mechanism, threat)
+    if isinstance(mechanism, GRR):
+        return closed_forms.randomised_response(mechanism, threat)
+    simplest = threat.success.is_exact and threat.knows.is_none and threat.prior.is_uniform
+    if isinstance(mechanism, Additive) and simplest:
+        return closed_forms.equispaced_noise(mechanism, threat)
+    return None
+
+
+def _enumerate_by_record(mechanism: Mechanism, threat: Threat) -> FloatArray:
+    pi, reach = threat.prior.weights, threat.reach
+    mass = reach.sums(pi[:, None])
+    total = np.zeros(threat.prior.size)
+    for columns in mechanism.channel(block_size(reach, threat.prior.size)):
+        evidence = pi @ columns
+        worth = reach.sums(pi[:, None] * columns) - mass * evidence
+        chosen = reach.cover(choice_probabilities(reach, worth, TIE * evidence))
+        total += (chosen * (columns - evidence)).sum(axis=1)
+    return total
+
+
+def choice_probabilities(reach: Reach, worth: FloatArray, tolerance: FloatArray) -> FloatArray:
+    """How likely Algorithm 1 picks each set: evenly among the best of its group."""
+    tied = worth >= reach.best(worth)[reach.group] - tolerance
+    share: FloatArray = tied / np.add.reduceat(tied, reach.starts, axis=0, dtype=float)[reach.group]
+    return share
+
+
+def _listable(mechanism: Mechanism) -> bool:
+    return math.isfinite(mechanism.n_outputs) and mechanism.n_outputs * mechanism.size <= MAX_CELLS
+
+
+def _require_listable(mechanism: Mechanism) -> None:
+    require(
+        _listable(mechanism),
+        f"{mechanism!r} has {mechanism.n_outputs:.3g} outputs for {mechanism.size} records and no closed form for this "
+        "threat; `assess` gives a Monte Carlo estimate instead.",
+        TooLargeError,
+    )

@@ -1,0 +1,29 @@
+"""What a computation of the best attacker returns."""
+
+import math
+from dataclasses import dataclass
+
+from dprisk.types import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """The best attackers' advantage and success, split by knowledge group.
+
+    `by_record` is the advantage that the advantage-maximising attacker has on each record, so that
+    advantage = sum_z pi_z by_record[z]; None where it takes another computation to know.
+    """
+
+    advantage_by_group: FloatArray
+    success_by_group: FloatArray
+    by_record: FloatArray | None
+
+    @property
+    def advantage(self) -> float:
+        """RAD of the best attacker."""
+        return math.fsum(self.advantage_by_group)
+
+    @property
+    def success(self) -> float:
+        """ReRo of the best attacker."""
+        return math.fsum(self.success_by_group)
