@@ -1,0 +1,54 @@
+"""Random priors, channels, knowledge and success rules for the property tests."""
+
+import numpy as np
+from hypothesis import strategies as st
+
+from dprisk import BLH, GRR, OLH, OUE, SUE, LocalHashing, SubsetSelection, UnaryEncoding
+from dprisk.mechanisms import SetProtocol
+from dprisk.types import BoolArray, FloatArray, IntArray
+
+# Small whole weights give ties and zero-mass records, large ones skew.
+WEIGHTS = st.sampled_from([0, 0, 1, 1, 1, 2, 3, 7, 50])
+
+
+@st.composite
+def priors(draw: st.DrawFn, size: int) -> FloatArray:
+    weights = np.array(draw(st.lists(WEIGHTS, min_size=size, max_size=size)), dtype=float)
+    weights[draw(st.integers(0, size - 1))] += 1
+    return np.asarray(weights / weights.sum())
+
+
+@st.composite
+def channels(draw: st.DrawFn, size: int, max_outputs: int = 4) -> FloatArray:
+    outputs = draw(st.integers(1, max_outputs))
+    rows = draw(st.lists(priors(outputs), min_size=size, max_size=size))
+    return np.array(rows)
+
+
+def partitions(size: int, max_groups: int = 3) -> st.SearchStrategy[IntArray]:
+    """Group numbers without gaps."""
+    labels = st.lists(st.integers(0, max_groups - 1), min_size=size, max_size=size)
+    return labels.map(lambda given: np.unique(given, return_inverse=True)[1])
+
+
+def balls(size: int) -> st.SearchStrategy[BoolArray]:
+    """Any success table, guesses x records, in which each record is a good guess for itself."""
+    flat = st.lists(st.booleans(), min_size=size * size, max_size=size * size)
+    return flat.map(lambda bits: np.array(bits).reshape(size, size) | np.eye(size, dtype=bool))
+
+
+@st.composite
+def set_protocols(draw: st.DrawFn, size: int) -> SetProtocol:
+    epsilon = draw(st.sampled_from([0.0, 0.1, 1.0, 3.0, 9.0]))
+    unit = st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.9, 1.0])
+    kinds = [
+        GRR(size, epsilon),
+        SUE(size, epsilon),
+        OUE(size, epsilon),
+        BLH(size, epsilon),
+        OLH(size, epsilon),
+        LocalHashing(size, epsilon, draw(st.integers(2, 6))),
+        SubsetSelection(size, epsilon, draw(st.integers(1, max(1, size - 1)))),
+        UnaryEncoding(size, draw(unit), draw(unit)),
+    ]
+    return draw(st.sampled_from(kinds))

@@ -1,0 +1,116 @@
+"""The answer: numbers, sentence, dictionary, estimate."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from dprisk import GRR, OUE, Line, OptimalAttack, Prior, Threat, assess, calibrate, estimate
+from dprisk.errors import DpriskError
+from dprisk.estimate import mean_interval
+
+
+def test_the_sentence_counts_people() -> None:
+    assert assess(GRR(100, 2.0), Threat(Prior.uniform(100))).sentence() == (
+        "Of 1000 people like this one, an attacker guesses 69 right after seeing the report, "
+        "10 without it; taking part adds 59."
+    )
+
+
+def test_the_sentence_keeps_rare_things_visible() -> None:
+    sentence = assess(GRR(100_000, 1.0), Threat(Prior.uniform(100_000))).sentence()
+    assert sentence.startswith("Of 100000 people like this one, an attacker guesses 3 right")
+
+
+def test_the_sentence_does_not_pretend_that_success_and_baseline_tell_the_advantage() -> None:
+    """A heavy prior: the report changes nobody's best guess, and still gives participants away."""
+    risk = assess(GRR(6, 1.0), Threat(Prior([0.8, 0.04, 0.04, 0.04, 0.04, 0.04])))
+    assert risk.success == pytest.approx(risk.baseline)
+    assert risk.advantage > 0.07
+    assert "800 right after seeing the report, 800 without it. An attacker who bets" in risk.sentence()
+    assert risk.sentence().endswith("taking part adds 78.")
+
+
+def test_the_dictionary_is_json() -> None:
+    for risk in (
+        assess(GRR(5, 1.0), Threat(Prior.zipf(5))),
+        assess(OUE(40, 1.0), Threat(Prior.zipf(40), success=Line(2.0)), samples=50),
+    ):
+        told = json.loads(json.dumps(risk.to_dict(), allow_nan=False))
+        assert told["advantage"] == risk.advantage
+        assert told["exact"] == risk.exact == (told["estimate"] is None)
+
+
+def test_the_page_shows_the_same_numbers() -> None:
+    risk = assess(GRR(5, 1.0), Threat(Prior({"<b>": 0.5, "b": 0.2, "c": 0.1, "d": 0.1, "e": 0.1})))
+    page = risk._repr_html_()
+    assert f"{risk.advantage:.4f}" in page
+    assert risk.sentence() in page
+    assert "<b>" not in page
+
+
+def test_most_at_risk_are_the_rare() -> None:
+    risk = assess(GRR(3, 1.0), Threat(Prior({"common": 0.7, "rare": 0.1, "other": 0.2})))
+    assert [name for name, _ in risk.most_at_risk(2)] == ["rare", "other"]
+
+
+def test_an_estimate_says_so_and_holds_the_truth() -> None:
+    """Where both can be had: enumeration for 12 records, Monte Carlo beside it; intervals at 95 % over 40 seeds."""
+    threat = Threat(Prior.zipf(12), [0, 1] * 6, Line(1.0))
+    truth = assess(OUE(12, 1.0), threat)
+    assert truth.exact
+    held = 0
+    for seed in range(40):
+        measured = estimate.best_attacker(OUE(12, 1.0), threat, np.random.default_rng(seed), samples=400)
+        low, high = measured.advantage_interval
+        below, above = measured.success_interval
+        held += low <= truth.advantage <= high and below <= truth.success <= above
+    assert held >= 36
+
+
+def test_a_large_unary_encoding_with_balls_is_an_estimate() -> None:
+    risk = assess(OUE(200, 2.0), Threat(Prior.uniform(200), success=Line(3.0)), samples=500, rng=1)
+    assert not risk.exact
+    assert risk.estimate is not None
+    assert "about" in risk.sentence()
+    assert "estimate" in repr(risk)
+    again = assess(OUE(200, 2.0), Threat(Prior.uniform(200), success=Line(3.0)), samples=500, rng=1)
+    assert again.advantage == risk.advantage
+
+
+def test_the_interval_covers_at_its_level() -> None:
+    """Means of skewed 0/1 draws at 90 %: the interval misses in far fewer than 10 % of 2000 simulations."""
+    rng = np.random.default_rng(5)
+    missed = 0
+    for _ in range(2000):
+        low, high = mean_interval((rng.random(200) < 0.05).astype(float), 0.0, 1.0, 0.9)
+        missed += not low <= 0.05 <= high
+    assert missed <= 200
+
+
+def test_calibration_ends_on_the_safe_side() -> None:
+    """GRR has RAD Example 4.4's inverse: eps = ln((1 + g (m-1)/(1-k)) / (1 - g/(1-k)))."""
+    threat = Threat(Prior.zipf(10))
+    found = calibrate(GRR(10, 1.0), threat, advantage=0.05)
+    share = 0.05 / (1 - threat.prior.collision_probability)
+    assert found.epsilon == pytest.approx(math.log((1 + 9 * share) / (1 - share)), rel=1e-12)
+    assert found.advantage <= 0.05
+    assert assess(GRR(10, found.epsilon), threat).advantage <= 0.05
+
+
+def test_calibration_says_when_any_epsilon_will_do() -> None:
+    assert calibrate(OUE(4, 1.0), Threat(Prior.uniform(4)), advantage=0.5).unlimited
+    with pytest.raises(DpriskError, match=r"\(0, 1\]"):
+        calibrate(OUE(4, 1.0), Threat(Prior.uniform(4)), advantage=0.0)
+
+
+def test_an_attack_needs_to_be_told_what_it_knows() -> None:
+    rng = np.random.default_rng(0)
+    attack = OptimalAttack(GRR(3, 1.0), Threat.membership(Prior.uniform(3)))
+    with pytest.raises(DpriskError, match="pass its group"):
+        attack.guess([0, 1], rng)
+    with pytest.raises(DpriskError, match="one group an output"):
+        attack.guess([0, 1], rng, known=[0])
+    with pytest.raises(DpriskError, match="'advantage' or 'success'"):
+        OptimalAttack(GRR(3, 1.0), Threat(Prior.uniform(3)), "luck")

@@ -1,0 +1,281 @@
+"""Mechanisms: what they sample is what they say, and their privacy is what the definition gives."""
+
+import math
+from collections.abc import Callable
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dprisk import (
+    BLH,
+    GRR,
+    OLH,
+    OUE,
+    SUE,
+    Exponential,
+    Gaussian,
+    Geometric,
+    Laplace,
+    LocalHashing,
+    Matrix,
+    Mechanism,
+    OnAttribute,
+    PostProcessed,
+    Prior,
+    Product,
+    Repeated,
+    SubsetSelection,
+    Threat,
+    UnaryEncoding,
+    assess,
+)
+from dprisk.errors import MechanismError, ParameterError, TooLargeError
+from tests import naive
+from tests.strategies import channels
+
+FINITE: list[Mechanism] = [
+    GRR(5, 1.0),
+    SUE(4, 1.5),
+    OUE(4, 1.0),
+    UnaryEncoding(3, 0.2, 0.7),
+    UnaryEncoding(3, 1.0, 0.25),
+    SubsetSelection(5, 1.0, 2),
+    SubsetSelection(6, 0.1),
+    SubsetSelection(4, 2.0, 3),
+    BLH(4, 2.0),
+    OLH(4, 1.2),
+    LocalHashing(3, 1.0, 5),
+    Exponential.on_line(5, 3.0),
+    Exponential.on_ring(5, 3.0),
+    Exponential([[0.0, 2.0], [1.0, -1.0], [0.0, 0.0]], 1.0),
+    Geometric(5, 2.0),
+    Geometric(5, 2.0, ends="truncate"),
+    Geometric(4, 3.0, sensitivity=1.0),
+    Matrix([[0.2, 0.8, 0.0], [0.5, 0.25, 0.25]]),
+    Repeated(GRR(3, 1.0), 3),
+    Product(GRR(3, 1.0), OUE(3, 2.0)),
+    OnAttribute(GRR(2, 1.0), [0, 1, 1]),
+    PostProcessed(GRR(4, 1.0), [0, 0, 1, 1]),
+]
+
+
+def named(mechanisms: list[Mechanism]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("mechanism", mechanisms, ids=[repr(mechanism) for mechanism in mechanisms])
+
+
+@named(FINITE)
+def test_the_channel_is_a_channel(mechanism: Mechanism) -> None:
+    table = mechanism.matrix()
+    assert table.shape == (mechanism.size, mechanism.n_outputs)
+    assert np.all(table >= 0)
+    assert table.sum(axis=1) == pytest.approx(np.ones(mechanism.size), abs=1e-12)
+
+
+@named(FINITE)
+def test_privacy_parameters_follow_the_definition(mechanism: Mechanism) -> None:
+    table = mechanism.matrix()
+    for epsilon in (0.0, 0.4, 1.0, 2.5):
+        assert mechanism.delta(epsilon) == pytest.approx(naive.hockey_stick(table, epsilon), abs=1e-12)
+    assert mechanism.total_variation == pytest.approx(naive.hockey_stick(table, 0.0), abs=1e-12)
+    if math.isinf(mechanism.epsilon):
+        assert np.any((table.max(axis=0) > 0) & (table.min(axis=0) == 0))
+    else:
+        assert naive.hockey_stick(table, mechanism.epsilon) == pytest.approx(0.0, abs=1e-12)
+        if mechanism.epsilon > 1e-6:
+            assert naive.hockey_stick(table, mechanism.epsilon * 0.999) > 0
+
+
+@named([mechanism for mechanism in FINITE if not isinstance(mechanism, Product)])
+def test_samples_follow_the_likelihood(mechanism: Mechanism) -> None:
+    """The mean likelihood of sampled outputs is the channel's sum of squares; off samplers move it."""
+    rng, runs = np.random.default_rng(11), 60_000
+    table = mechanism.matrix()
+    listed = np.concatenate(list(mechanism.outputs(1000)))
+    index = {np.asarray(output).tobytes(): number for number, output in enumerate(listed)}
+    for record in range(mechanism.size):
+        drawn = mechanism.sample(np.full(runs, record), rng)
+        if isinstance(mechanism, Repeated):
+            drawn = np.sort(drawn, axis=1)
+        numbers = [index[output.tobytes()] for output in drawn.astype(listed.dtype)]
+        seen = np.bincount(numbers, minlength=len(listed))
+        expected = runs * table[record]
+        assert np.all(seen[expected == 0] == 0)
+        some = expected > 0
+        chi_square = float(((seen[some] - expected[some]) ** 2 / expected[some]).sum())
+        degrees = int(some.sum()) - 1
+        assert chi_square <= degrees + 5 * math.sqrt(2 * degrees + 1) + 12
+
+
+@named(FINITE)
+def test_log_likelihoods_of_samples_are_those_of_the_list(mechanism: Mechanism) -> None:
+    rng = np.random.default_rng(12)
+    logs = mechanism.log_likelihood(mechanism.sample(np.arange(mechanism.size), rng))
+    assert logs.shape == (mechanism.size, mechanism.size)
+    assert np.all(np.isfinite(np.diagonal(logs)))
+    if not isinstance(mechanism, Repeated):  # whose list merges the orders of the reports
+        columns = np.log(np.maximum(mechanism.matrix().T, 1e-300))
+        for row in np.maximum(logs, math.log(1e-300)):
+            assert np.abs(columns - row).max(axis=1).min() < 1e-9
+
+
+@named([mechanism for mechanism in FINITE if not isinstance(mechanism, Matrix) or isinstance(mechanism, PostProcessed)])
+def test_with_epsilon_keeps_its_promise(mechanism: Mechanism) -> None:
+    if isinstance(mechanism, UnaryEncoding) and mechanism.p == 1.0:
+        with pytest.raises(MechanismError, match="cannot be set"):
+            mechanism.with_epsilon(1.0)
+        return
+    for epsilon in (0.0, 0.7, 2.0):
+        changed = mechanism.with_epsilon(epsilon)
+        assert type(changed) is type(mechanism)
+        if isinstance(mechanism, Geometric):  # its epsilon counts per unit of sensitivity, and truncation leaks more
+            assert isinstance(changed, Geometric)
+            assert (changed.nominal_epsilon, changed.ends) == (epsilon, mechanism.ends)
+        else:
+            assert changed.epsilon <= epsilon + 1e-9
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0, 5.0, 40.0])
+@pytest.mark.parametrize("kind", [GRR, SUE, OUE, SubsetSelection, BLH, OLH])
+def test_local_protocols_have_exactly_the_epsilon_they_are_given(
+    kind: Callable[[int, float], Mechanism], epsilon: float
+) -> None:
+    mechanism = kind(7, epsilon)
+    assert mechanism.epsilon == epsilon
+    assert mechanism.delta(epsilon) <= 1e-15
+    if epsilon > 0:
+        assert mechanism.delta(epsilon * 0.99) > 0
+
+
+def test_local_hashing_is_unary_encoding() -> None:
+    hashing, unary = LocalHashing(4, 1.0, 3), UnaryEncoding(4, math.e / (math.e + 2), 1 / 3)
+    assert hashing.matrix() == pytest.approx(unary.matrix(), abs=1e-15)
+
+
+def test_local_hashing_matches_real_hashes() -> None:
+    """All g^m hash functions, randomised response on the value: the set of preimages has the ideal-hash law."""
+    m, g, epsilon = 3, 3, 1.0
+    grr = GRR(g, epsilon).matrix()
+    law: dict[tuple[bytes, int], float] = {}
+    for code in range(g**m):
+        hashed = np.array([code // g**i % g for i in range(m)])
+        for record in range(m):
+            for value in range(g):
+                key = (hashed == value).tobytes(), record
+                law[key] = law.get(key, 0.0) + grr[hashed[record], value] / g**m
+    ideal = LocalHashing(m, epsilon, g)
+    for column, member in zip(ideal.matrix().T, next(ideal.outputs(100)), strict=True):
+        for record in range(m):
+            assert column[record] == pytest.approx(law.get((member.tobytes(), record), 0.0), abs=1e-15)
+
+
+def test_grr_is_subset_selection_of_one() -> None:
+    assert GRR(6, 1.3).matrix() == pytest.approx(SubsetSelection(6, 1.3, 1).matrix(), abs=1e-15)
+
+
+def test_subset_selection_chooses_the_papers_size() -> None:
+    assert [SubsetSelection(100, epsilon).subset_size for epsilon in (1.0, 4.0, 9.0)] == [26, 1, 1]
+
+
+@given(st.integers(2, 4).flatmap(channels), st.integers(1, 3))
+def test_repetition_is_the_product_with_itself(
+    table: np.ndarray[tuple[int, int], np.dtype[np.float64]], times: int
+) -> None:
+    threat = Threat(Prior.zipf(table.shape[0]))
+    by_counts = assess(Repeated(Matrix(table), times), threat)
+    ordered: Mechanism = Matrix(table)
+    for _ in range(times - 1):
+        ordered = Product(ordered, Matrix(table))
+    assert by_counts.advantage == pytest.approx(assess(ordered, threat).advantage, abs=1e-12)
+
+
+def test_two_attributes_released_apart() -> None:
+    """The product of views of two attributes is the Kronecker product of their channels."""
+    first, second = GRR(2, 1.0), OUE(3, 2.0)
+    rows = [(a, b) for a in range(2) for b in range(3)]
+    both = Product(OnAttribute(first, [a for a, _ in rows]), OnAttribute(second, [b for _, b in rows]))
+    assert both.matrix() == pytest.approx(np.kron(first.matrix(), second.matrix()), abs=1e-15)
+
+
+def test_exponential_on_a_graph_counts_hops_or_lengths() -> None:
+    graph = nx.path_graph(5)
+    assert Exponential.on_graph(graph, 2.0).matrix() == pytest.approx(Exponential.on_line(5, 2.0).matrix(), abs=1e-15)
+    nx.set_edge_attributes(graph, 3.0, "metres")
+    weighted = Exponential.on_graph(graph, 2.0, weight="metres")
+    assert weighted.sensitivity == 12.0
+    assert weighted.matrix() == pytest.approx(Exponential.on_line(5, 2.0).matrix(), abs=1e-15)
+
+
+def test_exponential_refuses_a_sensitivity_that_is_too_small() -> None:
+    with pytest.raises(MechanismError, match="changes by up to 4"):
+        Exponential.from_distances(np.abs(np.arange(5)[:, None] - np.arange(5)), 1.0, sensitivity=3.0)
+
+
+def test_clamped_geometric_is_rounded_noise() -> None:
+    """Against the two-sided geometric law written out."""
+    size, rate = 4, 2.0 / 3
+    alpha = math.exp(-rate)
+    noise = {k: (1 - alpha) / (1 + alpha) * alpha ** abs(k) for k in range(-80, 81)}
+    table = np.zeros((size, size))
+    for record in range(size):
+        for k, probability in noise.items():
+            table[record, min(max(record + k, 0), size - 1)] += probability
+    assert Geometric(size, 2.0).matrix() == pytest.approx(table, abs=1e-12)
+
+
+@pytest.mark.parametrize("ends", ["clamp", "truncate"])
+def test_geometric_without_privacy_budget_tells_nothing(ends: str) -> None:
+    table = Geometric(4, 0.0, ends=ends).matrix()
+    assert table == pytest.approx(np.tile(table[0], (4, 1)), abs=1e-15)
+
+
+def test_additive_noise_is_estimated_where_there_is_no_closed_form_yet() -> None:
+    """The estimate's interval holds the closed form where both exist."""
+    from dprisk import estimate
+
+    for mechanism in (Laplace(5, 3.0), Gaussian(5, 0.3)):
+        threat = Threat(Prior.uniform(5))
+        measured = estimate.best_attacker(mechanism, threat, np.random.default_rng(1))
+        low, high = measured.advantage_interval
+        assert low <= assess(mechanism, threat).advantage <= high
+        assert not assess(mechanism, Threat(Prior.zipf(5))).exact
+
+
+def test_laplace_and_gaussian_profiles_match_a_fine_grid() -> None:
+    x = np.linspace(-30, 31, 400_001)
+    for mechanism in (Laplace(3, 1.5), Gaussian(3, 0.8)):
+        density = np.exp(mechanism.log_likelihood(x))
+        for epsilon in (0.0, 0.5, 1.2):
+            grid = np.maximum(density[:, 2] - math.exp(epsilon) * density[:, 0], 0).sum() * (x[1] - x[0])
+            assert mechanism.delta(epsilon) == pytest.approx(grid, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "message"),
+    [
+        (lambda: GRR(3, -1.0), ParameterError, "epsilon must be a finite number of at least 0, got -1"),
+        (lambda: GRR(3, math.nan), ParameterError, "got nan"),
+        (lambda: GRR(0, 1.0), ParameterError, "size must be a whole number of at least 1"),
+        (lambda: UnaryEncoding(3, 1.2, 0.1), ParameterError, r"p must lie in \[0, 1\]"),
+        (lambda: SubsetSelection(5, 9.2, 0), MechanismError, "the best size is 1"),
+        (lambda: LocalHashing(5, 1.0, 1), MechanismError, "at least 2"),
+        (lambda: Matrix([[0.5, 0.6]]), MechanismError, "row 0 sums to 1.1"),
+        (lambda: Matrix([[0.5, 0.5], [1.0]]), MechanismError, "rows of equal length"),
+        (lambda: Matrix([[1.0]]).with_epsilon(1.0), MechanismError, "no epsilon to set"),
+        (lambda: Gaussian(3, 0.0), MechanismError, "sigma must be finite and above 0"),
+        (lambda: Laplace(3, 0.0), MechanismError, "needs epsilon > 0"),
+        (lambda: Geometric(3, 1.0, ends="wrap"), MechanismError, "'clamp' or 'truncate'"),
+        (lambda: Product(GRR(3, 1.0), GRR(4, 1.0)), MechanismError, "3 and 4"),
+        (lambda: GRR(3, 1.0).post_process([0, 1]), MechanismError, "each of the 3 outputs"),
+        (lambda: GRR(3, 1.0).sample([3], np.random.default_rng()), MechanismError, r"0\.\.2"),
+        (lambda: GRR(3, 1.0).sample([0.5], np.random.default_rng()), MechanismError, "whole numbers"),
+        (lambda: OUE(3, 1.0).log_likelihood([[1, 0]]), MechanismError, "row of 3 booleans"),
+        (lambda: OUE(60, 1.0).matrix(), TooLargeError, "too many to hold"),
+        (lambda: Repeated(GRR(3, 1.0), 0), ParameterError, "at least 1"),
+    ],
+)
+def test_wrong_values_get_one_clear_sentence(wrong: Callable[[], object], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        wrong()

@@ -1,0 +1,226 @@
+"""Priors, knowledge and success: built from what people have, refused when they make no sense."""
+
+import gzip
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dprisk import (
+    GRR,
+    Attributes,
+    Balls,
+    Distances,
+    DpriskError,
+    Exact,
+    Graph,
+    Knowledge,
+    Line,
+    Matrix,
+    Prior,
+    Ring,
+    Threat,
+    assess,
+)
+from tests.strategies import balls, channels, partitions, priors
+
+
+def test_a_prior_knows_its_numbers() -> None:
+    prior = Prior([0.5, 0.25, 0.25, 0.0])
+    assert (prior.size, prior.support_size) == (4, 3)
+    assert prior.collision_probability == 0.375
+    assert prior.entropy == 1.5
+    assert prior.sorted_weights.tolist() == [0.5, 0.25, 0.25]
+    assert Prior([1.0]).entropy == 0.0
+
+
+def test_priors_come_from_what_people_have(tmp_path: Path) -> None:
+    expected = {"cold": 0.75, "flu": 0.25}
+    values = ["cold", "flu", "cold", "cold"]
+    counts = tmp_path / "counts.csv"
+    counts.write_text("label,count\ncold,3\nflu,1\n")
+    shares = tmp_path / "shares.csv.gz"
+    with gzip.open(shares, "wt") as file:
+        file.write("label,probability\ncold,0.75\nflu,0.25\n")
+    raw = tmp_path / "raw.csv"
+    raw.write_text("id,ill\n" + "".join(f"{i},{value}\n" for i, value in enumerate(values)))
+    for prior in (
+        Prior({"cold": 0.75, "flu": 0.25}),
+        Prior.from_counts({"cold": 3, "flu": 1}),
+        Prior.from_counts([3, 1], ["cold", "flu"]),
+        Prior.from_column(values),
+        Prior.from_column(pd.Series(values)),
+        Prior.from_column(pl.Series(values)),
+        Prior.from_csv(counts),
+        Prior.from_csv(shares),
+        Prior.from_csv(raw, column="ill"),
+    ):
+        assert prior.to_dict() == pytest.approx(expected)
+
+
+def test_named_priors() -> None:
+    assert Prior.zipf(3, 1.0).weights == pytest.approx(np.array([6, 3, 2]) / 11)
+    assert Prior.geometric(3, 0.5).weights == pytest.approx(np.array([4, 2, 1]) / 7)
+    assert Prior.uniform(3).is_uniform
+    assert not Prior.zipf(3).is_uniform
+
+
+def test_number_labels_are_positions_text_labels_are_not() -> None:
+    assert Prior.from_column([10, 20, 40]).positions().tolist() == [10, 20, 40]
+    assert Prior.from_column(["low", "mid", "top"]).positions().tolist() == [0, 1, 2]
+    threat = Threat.reconstruction(Prior.from_column([10, 20, 40]), within=10)
+    assert threat.kappa_plus == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: Prior([0.5, 0.8]), r"sums to 1\.3, not 1\. If these are counts"),
+        (lambda: Prior([0.5, math.nan]), "must be finite; entry 1 is nan"),
+        (lambda: Prior([1.5, -0.5]), "at least 0; entry 1 is -0.5"),
+        (lambda: Prior([]), "non-empty"),
+        (lambda: Prior(["a", "b"]), "must be numbers"),
+        (lambda: Prior([0.5, 0.5], ["a"]), "1 labels for 2 records"),
+        (lambda: Prior([0.5, 0.5], ["a", "a"]), "'a' appears twice"),
+        (lambda: Prior.from_counts([0, 0]), "at least one must be positive"),
+        (lambda: Prior.from_column([]), "column is empty"),
+        (lambda: Prior.from_column(pd.Series(["a", None])), "1 missing values"),
+        (lambda: Prior.zipf(3, -1.0), "exponent"),
+        (lambda: Prior.geometric(3, 2.0), "ratio"),
+        (lambda: Threat(Prior.uniform(3), knows=[0, 1]), "2 records, the prior has 3"),
+        (lambda: Threat(Prior.uniform(3), knows="some"), "'none', 'all'"),
+        (lambda: Line(-1.0), "at least 0, got -1"),
+        (lambda: Line(math.nan), "got nan"),
+        (lambda: Threat(Prior.uniform(3), success=Line(1.0, [0, 1])).reach, "each of the 3 records"),
+        (lambda: Ring(1.0, [0, 1]), "needs its circumference"),
+        (lambda: Threat(Prior.uniform(2), success=Ring(1.0, [0, 9], 8.0)).reach, r"\[0, 8\)"),
+        (lambda: Threat(Prior.uniform(2), success=Distances(1.0, np.zeros((2, 3)))).reach, "2 columns"),
+        (lambda: Threat(Prior.uniform(2), success=Graph(1.0, nx.path_graph(3))).reach, "3 nodes"),
+        (lambda: Threat(Prior.uniform(2), success=Balls(lambda _: [5])).reach, "outside 0..1"),
+        (lambda: Threat.attributes({"a": [1, 2]}, known=["b"], secret=["a"]), "no column 'b'"),
+        (lambda: Threat.attributes({"a": [1], "b": [1]}, known=["a"], secret=["a"]), "known and secret"),
+        (lambda: Threat.attributes({"a": ["x"], "b": ["y"]}, ["a"], ["b"], {"b": 1.0}).reach, "needs numbers"),
+        (lambda: Threat.reconstruction(Prior.uniform(2), within=1, space="torus"), "'line' or 'ring'"),
+        (lambda: assess(GRR(3, 1.0), Threat(Prior.uniform(4))), "takes 3 records, the prior has 4"),
+    ],
+)
+def test_nonsense_gets_one_clear_sentence(wrong: Callable[[], object], message: str) -> None:
+    with pytest.raises(DpriskError, match=message) as problem:
+        wrong()
+    assert isinstance(problem.value, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty"),
+        ("label,count\n", "no records"),
+        ("name,count\na,1\n", "no column `label`"),
+        ("label,share\na,1\n", "exactly one of the columns"),
+        ("label,probability,count\na,1,1\n", "exactly one of the columns"),
+        ("label,count\na,many\n", "row 2: `count` must be a number, got 'many'"),
+        ("label,count\na\n", "row 2: 1 fields"),
+        ("label,probability\na,0.5\nb,0.4\n", "sums to 0.9, not 1"),
+        ("label,count\na,1\na,2\n", "'a' appears twice"),
+        ("label,probability\na,nan\n", "must be finite"),
+    ],
+)
+def test_a_bad_file_gets_one_clear_sentence(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "prior.csv"
+    path.write_text(text)
+    with pytest.raises(DpriskError, match=message):
+        Prior.from_csv(path)
+
+
+def test_membership_attributes_and_reconstruction_are_one_formula() -> None:
+    prior = Prior.zipf(4)
+    assert Threat.membership(prior).baseline == pytest.approx(1.0)
+    assert Threat.reconstruction(prior).baseline == pytest.approx(prior.weights[0])
+    some = Threat(prior, ["a", "b", "a", "b"])
+    assert some.baseline == pytest.approx(prior.weights[0] + prior.weights[1])
+
+
+@pytest.mark.parametrize("frame", [dict, pd.DataFrame, pl.DataFrame])
+def test_attributes_of_a_table(frame: Callable[[object], object]) -> None:
+    """By hand: the attacker knows sex; 2 of 3 women are ill, no man: the best blind guess is right for 4 of 5."""
+    people = frame({"sex": ["f", "f", "f", "m", "m"], "age": [30, 31, 60, 40, 41], "ill": [1, 1, 0, 0, 0]})
+    threat = Threat.attributes(people, known=["sex"], secret=["ill"])
+    assert threat.prior.size == 5
+    assert threat.baseline == pytest.approx(0.8)
+    near = Threat.attributes(people, known=["sex"], secret=["age"], within={"age": 1})
+    assert near.baseline == pytest.approx(0.8)
+    both = Threat.attributes(people, known=[], secret=["age", "ill"], within={"age": 10.0})
+    assert both.baseline == pytest.approx(0.4)
+
+
+def test_knowledge_from_columns() -> None:
+    table = {"a": [0, 0, 1], "b": ["x", "y", "x"]}
+    assert Knowledge.columns(table, ["a"]).n_groups == 2
+    assert Knowledge.columns(table, ["a", "b"]).is_all
+
+
+@given(st.data(), st.integers(1, 5))
+def test_every_way_to_say_the_same_balls_agrees(data: st.DataObject, size: int) -> None:
+    """A graph, a callable, a mask and a distance matrix that mean the same balls."""
+    success = data.draw(balls(size))
+    success = success | success.T
+    graph = nx.from_numpy_array(success & ~np.eye(size, dtype=bool))
+    channel, prior, groups = data.draw(channels(size)), Prior(data.draw(priors(size))), data.draw(partitions(size))
+    rules = [
+        Distances(0.5, np.where(success, 0.0, 1.0)),
+        Graph(1.0, graph),
+        Balls(lambda guess: success[guess]),
+        Balls(lambda guess: np.flatnonzero(success[guess])),
+    ]
+    risks = [assess(Matrix(channel), Threat(prior, groups, rule)) for rule in rules]
+    for risk in risks[1:]:
+        assert risk.advantage == pytest.approx(risks[0].advantage, abs=1e-12)
+        assert risk.success == pytest.approx(risks[0].success, abs=1e-12)
+
+
+@given(st.data(), st.integers(1, 6))
+def test_attribute_classes_are_balls(data: st.DataObject, size: int) -> None:
+    table = {name: data.draw(st.lists(st.integers(0, 2), min_size=size, max_size=size)) for name in ("a", "b")}
+    a, b = np.array(table["a"]), np.array(table["b"])
+    within = data.draw(st.sampled_from([0, 1]))
+    same = (a[:, None] == a) & (np.abs(b[:, None] - b) <= within)
+    channel, prior, groups = data.draw(channels(size)), Prior(data.draw(priors(size))), data.draw(partitions(size))
+    by_columns = Threat(prior, groups, Attributes(table, ["a", "b"], {"b": float(within)}))
+    by_matrix = Threat(prior, groups, Distances(0.5, np.where(same, 0.0, 1.0)))
+    one, two = (assess(Matrix(channel), threat) for threat in (by_columns, by_matrix))
+    assert (one.advantage, one.success) == pytest.approx((two.advantage, two.success), abs=1e-12)
+
+
+def test_a_weighted_graph_measures_lengths() -> None:
+    graph = nx.Graph()
+    graph.add_edge("a", "b", metres=100.0)
+    graph.add_edge("b", "c", metres=300.0)
+    prior = Prior({"a": 0.5, "b": 0.3, "c": 0.2})
+    assert Threat(prior, success=Graph(150.0, graph, "metres")).kappa_plus == pytest.approx(0.8)
+    assert Threat(prior, success=Graph(1, graph)).kappa_plus == pytest.approx(1.0)
+    assert Threat(prior, success=Graph(1, graph)).kappa_minus == pytest.approx(0.5)
+
+
+def test_rounding_does_not_shrink_a_ball() -> None:
+    """0.4 - 0.1 > 0.3 in floats; a ball of radius 0.3 on a grid of 0.1 holds three steps on either side."""
+    grid = np.arange(11) * 0.1
+    assert Threat(Prior.uniform(11), success=Line(0.3, grid)).kappa_plus == pytest.approx(7 / 11)
+
+
+def test_a_ball_may_cover_the_ring() -> None:
+    for eta, mass in ((1.0, 0.75), (1.5, 0.75), (2.0, 1.0), (7.0, 1.0)):
+        assert Threat(Prior.uniform(4), success=Ring(eta)).kappa_plus == pytest.approx(mass)
+
+
+def test_exact_is_the_ball_of_radius_0() -> None:
+    prior = Prior.zipf(6)
+    for knows in ("none", "all", [0, 1, 0, 1, 2, 2]):
+        one, two = Threat(prior, knows, Exact()), Threat(prior, knows, Line(0.0))
+        assert one.baseline == two.baseline
