@@ -1,12 +1,11 @@
 """The answer: numbers, sentence, dictionary, estimate."""
 
 import json
-import math
 
 import numpy as np
 import pytest
 
-from dprisk import GRR, OUE, Line, OptimalAttack, Prior, Threat, assess, calibrate, estimate
+from dprisk import GRR, OUE, Line, OptimalAttack, Prior, Threat, assess, estimate
 from dprisk.errors import DpriskError
 from dprisk.estimate import mean_interval
 
@@ -87,22 +86,6 @@ def test_the_interval_covers_at_its_level() -> None:
         low, high = mean_interval((rng.random(200) < 0.05).astype(float), 0.0, 1.0, 0.9)
         missed += not low <= 0.05 <= high
     assert missed <= 200
-
-
-def test_calibration_ends_on_the_safe_side() -> None:
-    """GRR has RAD Example 4.4's inverse: eps = ln((1 + g (m-1)/(1-k)) / (1 - g/(1-k)))."""
-    threat = Threat(Prior.zipf(10))
-    found = calibrate(GRR(10, 1.0), threat, advantage=0.05)
-    share = 0.05 / (1 - threat.prior.collision_probability)
-    assert found.epsilon == pytest.approx(math.log((1 + 9 * share) / (1 - share)), rel=1e-12)
-    assert found.advantage <= 0.05
-    assert assess(GRR(10, found.epsilon), threat).advantage <= 0.05
-
-
-def test_calibration_says_when_any_epsilon_will_do() -> None:
-    assert calibrate(OUE(4, 1.0), Threat(Prior.uniform(4)), advantage=0.5).unlimited
-    with pytest.raises(DpriskError, match=r"\(0, 1\]"):
-        calibrate(OUE(4, 1.0), Threat(Prior.uniform(4)), advantage=0.0)
 
 
 def test_an_attack_needs_to_be_told_what_it_knows() -> None:

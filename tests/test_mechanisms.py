@@ -78,7 +78,7 @@ def test_the_channel_is_a_channel(mechanism: Mechanism) -> None:
 def test_privacy_parameters_follow_the_definition(mechanism: Mechanism) -> None:
     table = mechanism.matrix()
     for epsilon in (0.0, 0.4, 1.0, 2.5):
-        assert mechanism.delta(epsilon) == pytest.approx(naive.hockey_stick(table, epsilon), abs=1e-12)
+        assert mechanism.delta_at(epsilon) == pytest.approx(naive.hockey_stick(table, epsilon), abs=1e-12)
     assert mechanism.total_variation == pytest.approx(naive.hockey_stick(table, 0.0), abs=1e-12)
     if math.isinf(mechanism.epsilon):
         assert np.any((table.max(axis=0) > 0) & (table.min(axis=0) == 0))
@@ -144,9 +144,9 @@ def test_local_protocols_have_exactly_the_epsilon_they_are_given(
 ) -> None:
     mechanism = kind(7, epsilon)
     assert mechanism.epsilon == epsilon
-    assert mechanism.delta(epsilon) <= 1e-15
+    assert mechanism.delta_at(epsilon) <= 1e-15
     if epsilon > 0:
-        assert mechanism.delta(epsilon * 0.99) > 0
+        assert mechanism.delta_at(epsilon * 0.99) > 0
 
 
 def test_local_hashing_is_unary_encoding() -> None:
@@ -249,7 +249,7 @@ def test_laplace_and_gaussian_profiles_match_a_fine_grid() -> None:
         density = np.exp(mechanism.log_likelihood(x))
         for epsilon in (0.0, 0.5, 1.2):
             grid = np.maximum(density[:, 2] - math.exp(epsilon) * density[:, 0], 0).sum() * (x[1] - x[0])
-            assert mechanism.delta(epsilon) == pytest.approx(grid, abs=1e-4)
+            assert mechanism.delta_at(epsilon) == pytest.approx(grid, abs=1e-4)
 
 
 @pytest.mark.parametrize(

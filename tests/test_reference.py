@@ -1,27 +1,37 @@
-"""Brute-force reference values (enumeration, quadrature), each within its tolerance."""
+"""Brute-force reference values (enumeration, linear programs, quadrature), each within its tolerance."""
 
 import json
+import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from scipy.optimize import brentq
 
 from dprisk import (
     GRR,
     OUE,
     SUE,
+    ApproxDP,
     Exact,
     Exponential,
     Gaussian,
+    GaussianDP,
     Laplace,
     Line,
     Matrix,
     Mechanism,
     Prior,
+    PureDP,
+    Ring,
     SubsetSelection,
     Threat,
     assess,
+    calibrate,
+    conversions,
 )
+from dprisk.bounds import ours, papers, programs
 
 CASES = json.loads(Path(__file__).with_name("reference_values.json").read_text())["cases"]
 Case = dict[str, Any]
@@ -71,7 +81,7 @@ def test_privacy_of_the_channel(case: Case) -> None:
     channel, expected = mechanism(case["inputs"]["mechanism"], case["inputs"]["params"]), case["expected"]
     assert channel.total_variation == pytest.approx(expected["tv"], abs=case["tol"])
     assert channel.epsilon == pytest.approx(expected["epsilon"], abs=case["tol"])
-    assert channel.delta(0.5) == pytest.approx(expected["delta_at_half"], abs=case["tol"])
+    assert channel.delta_at(0.5) == pytest.approx(expected["delta_at_half"], abs=case["tol"])
 
 
 @of_kind("closed_form")
@@ -82,3 +92,137 @@ def test_closed_forms_of_the_papers(case: Case) -> None:
     risk = assess(mechanism(name, given | {"m": prior.size}), Threat(prior))
     assert risk.exact
     assert risk.advantage == pytest.approx(case["expected"], abs=case["tol"])
+
+
+@of_kind("bound")
+def test_bounds_by_epsilon_and_delta(case: Case) -> None:
+    given, expected = case["inputs"], case["expected"]
+    epsilon, delta, prior = given["eps"], given["delta"], Prior(given["prior"])
+    threat, promise = Threat(prior), ApproxDP(epsilon, delta)
+    collide, least, most = prior.collision_probability, threat.kappa_minus, threat.kappa_plus
+    size, weights = prior.support_size, prior.sorted_weights
+    found = {
+        "thm42": papers.rad_theorem_4_2(papers.largest_variation(epsilon, delta), collide),
+        "thm51_first": papers.rad_theorem_5_1_first(promise, least, most),
+        "thm51_second": papers.rad_theorem_5_1_second(promise, collide, most),
+        "prop53": papers.rad_proposition_5_3(epsilon, delta, collide, least, most),
+        "lemma54": papers.rad_lemma_5_4(epsilon, delta, size),
+        "thm55": papers.rad_theorem_5_5(epsilon, delta, weights),
+        "thesis_thm7": papers.thesis_theorem_7(epsilon, delta, weights),
+        "wpes_thm72": papers.wpes_theorem_7_2(epsilon, most),
+        "wpes_thm73": papers.wpes_theorem_7_3(epsilon, size, least, most),
+        "wpes_prop51": papers.wpes_proposition_5_1(epsilon, size, most),
+        "balle_kappa_exp": papers.balle_success(epsilon, most),
+        "hayes_1_minus_f": papers.hayes_success(promise, most),
+        "bwc_beta": papers.posterior(epsilon, most),
+        "rad_star": ours.reveal_or_blocks(epsilon, delta, prior),
+        "rero_star": ours.worst_top_records(epsilon, delta, prior).success,
+        "set_rad": ours.set_advantage(epsilon, delta, collide, threat.ball_masses),
+        "universal": ours.universal_advantage(epsilon, delta, collide),
+        "aux_rad": ours.knowledge_advantage(epsilon, delta, collide, threat.kappa_aux),
+    }
+    assert {name: found[name] for name in expected} == pytest.approx(expected, abs=case["tol"])
+
+
+@of_kind("bound_gdp")
+def test_bounds_by_a_gaussian_curve(case: Case) -> None:
+    size, promise = case["inputs"]["m"], GaussianDP(case["inputs"]["mu"])
+    second = papers.rad_theorem_5_1_second(promise, 1 / size, 1 / size)
+    found = {
+        "thm51_first": papers.rad_theorem_5_1_first(promise, 1 / size, 1 / size),
+        "thm51_second": second,
+        "ex52": second,
+        "fixed_point": ours.fixed_point_advantage(promise, size),
+    }
+    assert found == pytest.approx(case["expected"], abs=case["tol"])
+
+
+@of_kind("tight_eta")
+def test_worst_mechanism_with_balls(case: Case) -> None:
+    given, expected, tolerance = case["inputs"], case["expected"], case["tol"]
+    prior, epsilon = Prior(given["prior"]), given["eps"]
+    threat = Threat(prior, success=Ring(given["eta"]) if given["loss"] == "ring" else Line(given["eta"]))
+    collide = prior.collision_probability
+    found = {
+        "tight": programs.worst_advantage(epsilon, threat).value,
+        "tight_rero": programs.worst_success(epsilon, threat).value,
+        "set_rad": ours.set_advantage(epsilon, 0.0, collide, threat.ball_masses),
+        "prop53": papers.rad_proposition_5_3(epsilon, 0.0, collide, threat.kappa_minus, threat.kappa_plus),
+        "thm42": papers.rad_theorem_4_2(papers.largest_variation(epsilon), collide),
+    }
+    assert found == pytest.approx({name: expected[name] for name in found}, abs=tolerance)
+    first = papers.rad_theorem_5_1_first(PureDP(epsilon), threat.kappa_minus, threat.kappa_plus)
+    second = papers.rad_theorem_5_1_second(PureDP(epsilon), collide, threat.kappa_plus)
+    assert (first, second) == pytest.approx(tuple(expected["thm51"]), abs=tolerance)
+
+
+@of_kind("tight_aux")
+def test_worst_mechanism_with_knowledge(case: Case) -> None:
+    given, expected = case["inputs"], case["expected"]
+    prior, epsilon = Prior(given["prior"]), given["eps"]
+    threat, collide = Threat(prior, given["aux"]), prior.collision_probability
+    found = {
+        "tight": programs.worst_advantage(epsilon, threat).value,
+        "tight_rero": programs.worst_success(epsilon, threat).value,
+        "aux_rad": ours.knowledge_advantage(epsilon, 0.0, collide, threat.kappa_aux),
+        "aux_rero": papers.bayes_factor_success(epsilon, threat.kappa_aux),
+        "thm42": papers.rad_theorem_4_2(papers.largest_variation(epsilon), collide),
+        "universal": ours.universal_advantage(epsilon, 0.0, collide),
+    }
+    assert found == pytest.approx(expected, abs=case["tol"])
+
+
+@of_kind("tight_delta")
+def test_worst_known_mechanism_with_delta(case: Case) -> None:
+    given, expected, prior = case["inputs"], case["expected"], Prior(case["inputs"]["prior"])
+    success = ours.worst_top_records(given["eps"], given["delta"], prior).success
+    advantage = ours.reveal_or_blocks(given["eps"], given["delta"], prior)
+    assert {"rad": advantage, "rero": success} == pytest.approx(expected, abs=case["tol"])
+
+
+@of_kind("calibrate")
+def test_calibration(case: Case) -> None:
+    given = case["inputs"]
+    threat = Threat(Prior.uniform(given["m"]))
+    family = Laplace(given["m"], 1.0) if given["name"].startswith("Laplace") else ApproxDP(1.0, given["delta"])
+    found = calibrate(family, threat, advantage=given["gamma"])
+    assert found.value == pytest.approx(case["expected"], abs=case["tol"])
+    if given["name"] == "cor56":
+        closed = papers.epsilon_of_corollary_5_6(given["gamma"], given["delta"], given["m"])
+        assert closed == pytest.approx(case["expected"], abs=case["tol"])
+
+
+@of_kind("calibrate_sigma")
+def test_calibration_of_full_batch_sgd(case: Case) -> None:
+    """The cases are for mu = sqrt(T) / sigma; `calibrate` finds the weakest noise by the tightest bound."""
+    given, expected = case["inputs"], case["expected"]
+    size, target = given["m"], given["gamma"]
+
+    def sigma(bound: Callable[[GaussianDP], float]) -> float:
+        return math.sqrt(given["T"]) / float(brentq(lambda mu: bound(GaussianDP(mu)) - target, 1e-9, 50, xtol=1e-13))
+
+    second = sigma(lambda it: papers.rad_theorem_5_1_second(it, 1 / size, 1 / size))
+    found = calibrate(GaussianDP(1.0), Threat(Prior.uniform(size)), advantage=target)
+    told = {
+        "ex52": second,
+        "thm51_best": min(second, sigma(lambda it: papers.rad_theorem_5_1_first(it, 1 / size, 1 / size))),
+        "fixed_point": math.sqrt(given["T"]) / found.value,
+        "thm42": sigma(lambda it: papers.rad_theorem_4_2(it.total_variation, 1 / size)),
+    }
+    assert told == pytest.approx(expected, abs=case["tol"])
+
+
+@of_kind("bits")
+def test_bits_leaked(case: Case) -> None:
+    bits = conversions.bits_leaked(case["inputs"]["eps"], case["inputs"]["alpha"])
+    assert bits == pytest.approx(case["expected"], abs=case["tol"])
+
+
+@of_kind("eps_protect")
+def test_epsilon_to_protect(case: Case) -> None:
+    given, expected = case["inputs"], case["expected"]
+    epsilon = conversions.epsilon_to_protect(given["prior"], given["advantage"], given["delta"])
+    success = papers.bayes_factor_success(1.0, given["prior"], given["delta"])
+    assert epsilon == pytest.approx(expected["eps"], abs=case["tol"])
+    advantage = conversions.generalised_advantage(success, given["prior"])
+    assert advantage == pytest.approx(expected["adv_at_1"], abs=case["tol"])

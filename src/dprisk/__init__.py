@@ -5,10 +5,24 @@
 Of 1000 people like this one, an attacker guesses 69 right after seeing the report, 10 without it; taking part adds 59.
 """
 
-from dprisk.assess import GroupRisk, Risk, assess
+from dprisk.assess import Assessment, GroupRisk, Risk, WorstCase, assess
 from dprisk.attacks import OptimalAttack
-from dprisk.calibrate import Calibration, calibrate
+from dprisk.calibrate import DPSGD, Calibration, calibrate
 from dprisk.errors import DpriskError
+from dprisk.guarantees import (
+    ZCDP,
+    ApproxDP,
+    GaussianDP,
+    Guarantee,
+    PrivacyLoss,
+    PureDP,
+    RenyiDP,
+    TradeOff,
+    dp_sgd,
+    from_dp_event,
+    from_opacus,
+    from_opendp,
+)
 from dprisk.knowledge import Knowledge
 from dprisk.mechanisms import (
     BLH,
@@ -38,10 +52,14 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BLH",
+    "DPSGD",
     "GRR",
     "OLH",
     "OUE",
     "SUE",
+    "ZCDP",
+    "ApproxDP",
+    "Assessment",
     "Attributes",
     "Balls",
     "Calibration",
@@ -50,9 +68,11 @@ __all__ = [
     "Exact",
     "Exponential",
     "Gaussian",
+    "GaussianDP",
     "Geometric",
     "Graph",
     "GroupRisk",
+    "Guarantee",
     "Knowledge",
     "Laplace",
     "Line",
@@ -63,14 +83,23 @@ __all__ = [
     "OptimalAttack",
     "PostProcessed",
     "Prior",
+    "PrivacyLoss",
     "Product",
+    "PureDP",
+    "RenyiDP",
     "Repeated",
     "Ring",
     "Risk",
     "SubsetSelection",
     "Success",
     "Threat",
+    "TradeOff",
     "UnaryEncoding",
+    "WorstCase",
     "assess",
     "calibrate",
+    "dp_sgd",
+    "from_dp_event",
+    "from_opacus",
+    "from_opendp",
 ]

@@ -1,14 +1,21 @@
-"""The first question: what does this release risk?"""
+"""The first question: what does this release risk?
 
+`assess` answers for a mechanism (exactly, or by a marked estimate) and for a guarantee (the worst over every mechanism
+that keeps it). Both answers read alike.
+"""
+
+import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
-from dprisk import estimate, exact
+from dprisk import bounds, estimate, exact
 from dprisk.errors import TooLargeError
 from dprisk.estimate import Estimate
+from dprisk.guarantees import Guarantee, as_guarantee
 from dprisk.mechanisms import Mechanism
 from dprisk.optimum import Optimum
 from dprisk.threat import Threat
@@ -26,14 +33,68 @@ class GroupRisk:
     baseline: float
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Risk:
-    """What the best attacker gains from a release.
+class Assessment(ABC):
+    """What the best attacker gains.
 
     `advantage` (RAD) is success on a participant minus success on somebody who did not take part, `success` (ReRo)
     the best success with the output, `baseline` the best without. Each is of the attacker that is best at it.
-    Where `exact` is False, advantage and success are Monte Carlo estimates and come with intervals.
     """
+
+    threat: Threat
+
+    @property
+    @abstractmethod
+    def advantage(self) -> float:
+        """RAD."""
+
+    @property
+    @abstractmethod
+    def success(self) -> float:
+        """ReRo."""
+
+    @property
+    @abstractmethod
+    def exact(self) -> bool:
+        """Whether advantage and success are those of the subject itself, neither measured nor bounded."""
+
+    @property
+    def baseline(self) -> float:
+        """The best success without seeing the output."""
+        return self.threat.baseline
+
+    @property
+    def normalised_advantage(self) -> float:
+        """Advantage over 1 - kappa_pi, the advantage of seeing the record itself; 0 if there is nothing to learn."""
+        most = 1 - self.threat.prior.collision_probability
+        return self.advantage / most if most > 1e-15 else 0.0
+
+    @abstractmethod
+    def sentence(self) -> str:
+        """The risk in natural frequencies."""
+
+    def _numbers(self) -> dict[str, Any]:
+        return {
+            "advantage": self.advantage,
+            "success": self.success,
+            "baseline": self.baseline,
+            "normalised_advantage": self.normalised_advantage,
+            "exact": self.exact,
+            "threat": self.threat.describe(),
+            "sentence": self.sentence(),
+        }
+
+    def _goal(self) -> str:
+        return "" if self.threat.success.is_exact else f" {self.threat.success.describe()}"
+
+    def _repr_html_(self) -> str:
+        from dprisk.render import as_html
+
+        return as_html(self)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Risk(Assessment):
+    """The risk of a mechanism. Where `exact` is False, it is a Monte Carlo estimate and comes with intervals."""
 
     mechanism: Mechanism
     threat: Threat
@@ -50,11 +111,6 @@ class Risk:
         return self.optimum.success
 
     @property
-    def baseline(self) -> float:
-        """The best success without seeing the output."""
-        return self.threat.baseline
-
-    @property
     def estimate(self) -> Estimate | None:
         """Samples, confidence and intervals of a Monte Carlo result; None where the result is exact."""
         return self.optimum if isinstance(self.optimum, Estimate) else None
@@ -64,11 +120,10 @@ class Risk:
         """Whether advantage and success are computed, not measured."""
         return self.estimate is None
 
-    @property
-    def normalised_advantage(self) -> float:
-        """Advantage over 1 - kappa_pi, the advantage of seeing the record itself; 0 if there is nothing to learn."""
-        most = 1 - self.threat.prior.collision_probability
-        return self.advantage / most if most > 1e-15 else 0.0
+    @cached_property
+    def bounds(self) -> "WorstCase":
+        """What the mechanism's guarantee alone would tell, for comparison."""
+        return WorstCase(self.mechanism.guarantee(), self.threat)
 
     @cached_property
     def by_record(self) -> FloatArray:
@@ -99,9 +154,8 @@ class Risk:
         people = _people(self.success, self.baseline, self.advantage)
         of, right, blind, more = (round(share * people) for share in (1, self.success, self.baseline, self.advantage))
         about = "" if self.exact else "about "
-        goal = "" if self.threat.success.is_exact else f" {self.threat.success.describe()}"
         both = (
-            f"Of {of} people like this one, an attacker guesses {about}{right} right{goal} "
+            f"Of {of} people like this one, an attacker guesses {about}{right} right{self._goal()} "
             f"after seeing the report, {blind} without it"
         )
         if right - blind == more:
@@ -112,18 +166,11 @@ class Risk:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the breakdowns, ready for JSON."""
+        """Everything but breakdowns and bounds, ready for JSON."""
         measured = self.estimate
-        return {
-            "advantage": self.advantage,
-            "success": self.success,
-            "baseline": self.baseline,
-            "normalised_advantage": self.normalised_advantage,
-            "exact": self.exact,
+        return self._numbers() | {
             "estimate": measured.to_dict() if measured else None,
             "mechanism": self.mechanism.to_dict(),
-            "threat": self.threat.describe(),
-            "sentence": self.sentence(),
         }
 
     def __repr__(self) -> str:
@@ -131,34 +178,136 @@ class Risk:
         numbers = f"advantage={self.advantage:.6g}, success={self.success:.6g}, baseline={self.baseline:.6g}"
         return f"Risk({numbers}, {kind})"
 
-    def _repr_html_(self) -> str:
-        from dprisk.render import as_html
 
-        return as_html(self)
+@dataclass(frozen=True, eq=False, repr=False)
+class WorstCase(Assessment):
+    """The risk of a guarantee: bounds on every mechanism that keeps it, the tightest for each number.
+
+    `thorough` also solves the optimisation problems for more than a few dozen records.
+    """
+
+    guarantee: Guarantee
+    threat: Threat
+    thorough: bool = False
+
+    @cached_property
+    def on_advantage(self) -> bounds.Evaluation:
+        """Every bound on the advantage."""
+        return bounds.evaluate(self.guarantee, self.threat, "advantage", self.thorough)
+
+    @cached_property
+    def on_success(self) -> bounds.Evaluation:
+        """Every bound on the success."""
+        return bounds.evaluate(self.guarantee, self.threat, "success", self.thorough)
+
+    @property
+    def advantage_bound(self) -> bounds.Value:
+        """The tightest bound on the advantage."""
+        return self.on_advantage.values[0]
+
+    @property
+    def success_bound(self) -> bounds.Value:
+        """The tightest bound on the success."""
+        return self.on_success.values[0]
+
+    @property
+    def advantage(self) -> float:
+        """No mechanism with this guarantee has a larger RAD."""
+        return min(self.advantage_bound.number, 1 - self.threat.prior.collision_probability)
+
+    @property
+    def success(self) -> float:
+        """No mechanism with this guarantee has a larger ReRo."""
+        return min(self.success_bound.number, 1.0)
+
+    @property
+    def exact(self) -> bool:
+        """False: these are bounds. Whether they are attained is told by `advantage_bound.attained`."""
+        return False
+
+    def worst_mechanism(self) -> Mechanism | None:
+        """A mechanism with this guarantee that attains the bound on the advantage, where one is known."""
+        best = self.advantage_bound
+        return best.bound.worst(self.guarantee, self.threat) if best.attained and best.bound.worst else None
+
+    def sentence(self) -> str:
+        """The risk in natural frequencies, rounded up."""
+        people = _people(self.success, self.baseline, self.advantage)
+        of, blind = people, round(self.baseline * people)
+        right, more = (math.ceil(share * people - 1e-9) for share in (self.success, self.advantage))
+        return (
+            f"Of {of} people like this one, an attacker guesses at most {right} right{self._goal()} after seeing "
+            f"the report, {blind} without it; taking part adds at most {more}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        return self._numbers() | {
+            "guarantee": self.guarantee.to_dict(),
+            "advantage_bound": self.advantage_bound.to_dict(),
+            "success_bound": self.success_bound.to_dict(),
+            "bounds": [value.to_dict() for value in self.on_advantage.values + self.on_success.values],
+            "obstacles": self.on_advantage.obstacles | self.on_success.obstacles,
+        }
+
+    def __repr__(self) -> str:
+        numbers = f"advantage<={self.advantage:.6g}, success<={self.success:.6g}, baseline={self.baseline:.6g}"
+        return f"WorstCase({numbers}, by {self.advantage_bound.bound.source})"
 
 
+@overload
 def assess(
-    mechanism: Mechanism,
+    subject: Mechanism,
     threat: Threat,
     *,
     samples: int | None = None,
     confidence: float = 0.95,
     rng: np.random.Generator | int = 0,
-) -> Risk:
-    """The best attacker's advantage and success against a mechanism.
+    thorough: bool = False,
+) -> Risk: ...
 
-    Exact wherever there is a closed form or the outputs can be listed. Otherwise a Monte Carlo estimate over `samples`
-    outputs with intervals at `confidence`, marked by `exact=False`; `rng` is a numpy Generator or a seed.
 
-    >>> from dprisk import GRR, Prior, Threat
+@overload
+def assess(
+    subject: Any,
+    threat: Threat,
+    *,
+    samples: int | None = None,
+    confidence: float = 0.95,
+    rng: np.random.Generator | int = 0,
+    thorough: bool = False,
+) -> WorstCase: ...
+
+
+def assess(
+    subject: Any,
+    threat: Threat,
+    *,
+    samples: int | None = None,
+    confidence: float = 0.95,
+    rng: np.random.Generator | int = 0,
+    thorough: bool = False,
+) -> Risk | WorstCase:
+    """The best attacker's advantage and success against a mechanism, or against anything that keeps a guarantee.
+
+    A mechanism: exact wherever there is a closed form or the outputs can be listed, otherwise a Monte Carlo estimate
+    over `samples` outputs with intervals at `confidence`, marked by `exact=False`; `rng` is a Generator or a seed.
+    A guarantee (or a dp_accounting event or privacy loss distribution, an Opacus accountant, an OpenDP measurement):
+    every bound that applies, and the tightest; `thorough` solves larger optimisation problems too.
+
+    >>> from dprisk import GRR, Prior, PureDP, Threat
     >>> assess(GRR(100, epsilon=2.0), Threat(Prior.uniform(100)))
     Risk(advantage=0.0594532, success=0.0694532, baseline=0.01, exact)
+    >>> assess(PureDP(1.0), Threat(Prior.zipf(10)))
+    WorstCase(advantage<=0.156464, success<=0.374394, baseline=0.341417, by dprisk, theory 3.2)
     """
+    if not isinstance(subject, Mechanism):
+        return WorstCase(as_guarantee(subject), threat, thorough)
     try:
-        return Risk(mechanism, threat, exact.best_attacker(mechanism, threat))
+        return Risk(subject, threat, exact.best_attacker(subject, threat))
     except TooLargeError:
         generator = np.random.default_rng(rng)
-        return Risk(mechanism, threat, estimate.best_attacker(mechanism, threat, generator, samples, confidence))
+        return Risk(subject, threat, estimate.best_attacker(subject, threat, generator, samples, confidence))
 
 
 def _people(*shares: float) -> int:

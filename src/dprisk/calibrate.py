@@ -1,60 +1,381 @@
-"""The second question: how much noise do I need?"""
+"""The second question: how much noise do I need?
 
-from dataclasses import dataclass
+`calibrate` finds the weakest noise of a family that keeps a tolerated risk, and always ends on the safe side: the risk
+that it reports was computed at the parameter that it reports, and is at most the target.
+"""
 
-from dprisk.assess import Risk, assess
-from dprisk.errors import MechanismError, require
-from dprisk.mechanisms import Mechanism
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from dprisk.assess import Risk, WorstCase, assess
+from dprisk.errors import GuaranteeError, MechanismError, ParameterError, fail, require
+from dprisk.guarantees import ZCDP, ApproxDP, GaussianDP, Guarantee, dp_sgd
+from dprisk.guarantees.base import Relation
+from dprisk.mechanisms import Gaussian, Laplace, Mechanism, SetProtocol
 from dprisk.threat import Threat
 
-LARGEST_EPSILON = 64.0  # beyond it every mechanism here reports all but the truth with probability below 1e-20
+Subject = Mechanism | Guarantee
+Measure = Callable[[Subject], float]
+SMALLEST, LARGEST = 1e-9, 1e9  # parameters that are tried before a target counts as out of reach, or as met anyhow
 
 
 @dataclass(frozen=True)
-class Calibration:
-    """The largest epsilon found whose risk stays within the target, and the risk there."""
+class DPSGD:
+    """DP-SGD with Poisson sampling, its noise multiplier to be found."""
 
-    epsilon: float
+    sample_rate: float
+    steps: int
+    relation: Relation = "replace-one"
+
+    def guarantee(self, noise_multiplier: float, grid: float = 1e-4) -> Guarantee:
+        """The guarantee of a training with this noise multiplier."""
+        return dp_sgd(noise_multiplier, self.sample_rate, self.steps, self.relation, grid)
+
+    @property
+    def sketches(self) -> tuple[Callable[[float], Guarantee], ...]:
+        """The central limit, and the accountant on a coarse grid; full batches need neither."""
+        return () if self.sample_rate == 1 else (self._limit, lambda noise: self.guarantee(noise, grid=1e-3))
+
+    def _limit(self, noise_multiplier: float) -> Guarantee:
+        """Many small steps are nearly Gaussian DP (Bu, Dong, Long, Su 2020)."""
+        distance = 2 if self.relation == "replace-one" else 1
+        step = math.expm1(min(50.0, 1 / noise_multiplier**2))
+        return GaussianDP(min(100.0, distance * self.sample_rate * math.sqrt(self.steps * step)), self.relation)
+
+
+@dataclass(frozen=True)
+class Family:
+    """Subjects that differ in one number; `rises` says whether the risk rises with it.
+
+    `sketches` build cheap stand-ins, roughest first, to find the neighbourhood of the answer with.
+    """
+
+    parameter: str
+    build: Callable[[float], Subject]
+    rises: bool
+    sketches: tuple[Callable[[float], Subject], ...] = ()
+
+
+def as_family(template: Any) -> Family:
+    """The family of a template: a mechanism or guarantee with any parameter, or `DPSGD`."""
+    match template:
+        case Family():
+            return template
+        case DPSGD():
+            return Family("noise_multiplier", template.guarantee, False, template.sketches)
+        case Gaussian():
+            return Family("sigma", lambda sigma: Gaussian(template.size, sigma), False)
+        case Mechanism():
+            return Family("epsilon", template.with_epsilon, True)
+        case ApproxDP():
+            return Family("epsilon", lambda epsilon: replace(template, epsilon=epsilon), True)
+        case GaussianDP():
+            return Family("mu", lambda mu: replace(template, mu=mu), True)
+        case ZCDP():
+            return Family("rho", lambda rho: replace(template, rho=rho), True)
+        case _:
+            return fail(
+                f"{type(template).__name__} has no parameter to calibrate; give a mechanism, PureDP, ApproxDP, "
+                "GaussianDP, ZCDP or DPSGD.",
+                GuaranteeError,
+            )
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """What another way to calibrate would choose."""
+
+    name: str
+    value: float
+    meaning: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibration:
+    """The weakest noise found that keeps the goal.
+
+    `unlimited` says that the goal is kept however weak the noise is.
+    """
+
+    family: Family
+    threat: Threat | None
+    goal: str
     target: float
-    risk: Risk
+    value: float
+    subject: Subject
+    measured: float
+    unlimited: bool
+
+    @property
+    def parameter(self) -> str:
+        """The name of the number that was found."""
+        return self.family.parameter
+
+    @cached_property
+    def risk(self) -> Risk | WorstCase | None:
+        """The assessment at the parameter found, where there is a threat."""
+        return None if self.threat is None else assess(self.subject, self.threat)
+
+    @cached_property
+    def achieved(self) -> dict[str, float]:
+        """The risk at the parameter found."""
+        if self.risk is None:
+            return {"advantage": _guarantee(self.subject).total_variation}
+        return {"advantage": self.risk.advantage, "success": self.risk.success, "baseline": self.risk.baseline}
 
     @property
     def advantage(self) -> float:
-        """The achieved advantage, at most the target."""
-        return self.risk.advantage
+        """The achieved advantage."""
+        return self.achieved["advantage"]
 
     @property
-    def unlimited(self) -> bool:
-        """Whether the target holds however large epsilon is."""
-        return self.epsilon >= LARGEST_EPSILON
+    def bound(self) -> float:
+        """The value that the goal limits, as computed at the parameter found: at most the target."""
+        return self.measured
+
+    @property
+    def source(self) -> str:
+        """What the advantage is computed by."""
+        if self.risk is None:
+            return "total variation"
+        if isinstance(self.risk, WorstCase):
+            return self.risk.advantage_bound.bound.source
+        return "exact" if self.risk.exact else "estimate"
+
+    @cached_property
+    def alternatives(self) -> tuple[Alternative, ...]:
+        """What worst-case membership and ReRo calibration would choose for the same tolerated advantage."""
+        if self.threat is None or self.goal != f"advantage <= {self.target:g}":
+            return ()
+        limit = min(1.0, self.threat.baseline + self.target)
+        baseline = self.threat.baseline
+        other: list[tuple[str, str, Measure, float]] = [
+            (
+                "membership",
+                f"total variation <= {self.target:g}",
+                lambda it: _guarantee(it).total_variation,
+                self.target,
+            ),
+            (
+                "ReRo",
+                f"1 - f(baseline) <= baseline + {self.target:g}",
+                lambda it: 1 - float(_guarantee(it).tradeoff(min(1.0, baseline))),
+                limit,
+            ),
+        ]
+        return tuple(
+            Alternative(name, _search(self.family, measure, target).value, meaning)
+            for name, meaning, measure, target in other
+        )
+
+    @cached_property
+    def utility(self) -> dict[str, float]:
+        """What the noise costs, here and under the alternatives: smaller is better."""
+        chosen = {"": self.value} | {f" by {other.name}": other.value for other in self.alternatives}
+        told: dict[str, float] = {}
+        for by, value in chosen.items():
+            told |= {name + by: number for name, number in _error(self.family.build(value)).items()}
+        return told
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {
+            self.parameter: self.value,
+            "goal": self.goal,
+            "unlimited": self.unlimited,
+            "target": self.target,
+            "bound": self.bound,
+            "source": self.source,
+            **self.achieved,
+            "alternatives": {other.name: other.value for other in self.alternatives},
+            "utility": self.utility,
+        }
+
+    def __repr__(self) -> str:
+        kept = ", ".join(f"{name}={number:.6g}" for name, number in self.achieved.items())
+        return f"Calibration({self.parameter}={self.value:.6g}, {kept})"
 
 
-def calibrate(mechanism: Mechanism, threat: Threat, *, advantage: float) -> Calibration:
-    """The largest epsilon at which this kind of mechanism keeps the best attacker's advantage at or below the target.
+def calibrate(
+    family: Any,
+    threat: Threat | None = None,
+    *,
+    advantage: float | None = None,
+    success: float | None = None,
+    tpr_at_fpr: tuple[float, float] | None = None,
+    epsilon: float | tuple[float, float] | None = None,
+) -> Calibration:
+    """The weakest noise of a family that keeps one goal.
 
-    Bisection that always ends on the safe side: the risk that is returned was computed at the epsilon returned, and
-    is at most the target. Needs exact risks.
+    `family` is a mechanism or guarantee with any parameter, as a template, or `DPSGD`. The goal is an advantage or a
+    success against the threat, a true positive rate at a false positive rate, or an epsilon (with a delta, as a pair).
+    Without a threat, the advantage is that of telling two neighbouring data sets apart: the total variation.
+
+    >>> from dprisk import GRR, Prior, Threat
+    >>> calibrate(GRR(100, epsilon=1.0), Threat(Prior.uniform(100)), advantage=0.1)
+    Calibration(epsilon=2.50438, advantage=0.1, success=0.11, baseline=0.01)
     """
-    require(0 < advantage <= 1, f"The tolerated advantage must lie in (0, 1], got {advantage}")
+    goals = {"advantage": advantage, "success": success, "tpr_at_fpr": tpr_at_fpr, "epsilon": epsilon}
+    given = [name for name, goal in goals.items() if goal is not None]
+    require(len(given) == 1, f"Give exactly one goal of {', '.join(goals)}; got {', '.join(given) or 'none'}.")
+    kind = as_family(family)
+    measure, target, goal = _goal(given[0], goals[given[0]], threat)
+    found = _search(kind, measure, target)
+    return Calibration(kind, threat, goal, target, found.value, found.subject, found.measured, found.unlimited)
 
-    def risk_at(epsilon: float) -> Risk:
-        risk = assess(mechanism.with_epsilon(epsilon), threat, samples=2)
-        require(risk.exact, f"{mechanism!r} has no exact risk for this threat to calibrate by.", MechanismError)
-        return risk
 
-    highest = risk_at(LARGEST_EPSILON)
-    if highest.advantage <= advantage:
-        return Calibration(LARGEST_EPSILON, advantage, highest)
-    low, high = 0.0, LARGEST_EPSILON
-    safe = risk_at(low)
+def _goal(name: str, goal: Any, threat: Threat | None) -> tuple[Measure, float, str]:
+    """What to measure, its limit, and both in words."""
+    if name in ("advantage", "success"):
+        require(0 < goal <= 1, f"The tolerated {name} must lie in (0, 1], got {goal}")
+        if threat is None:
+            require(name == "advantage", "A tolerated success needs a threat: success at what?", ParameterError)
+            return lambda it: _guarantee(it).total_variation, goal, f"advantage <= {goal:g}"
+        if name == "success":
+            require(
+                goal >= threat.baseline * (1 - 1e-12),
+                f"A success of {goal:g} cannot be kept: the baseline, without any release, is {threat.baseline:g}.",
+            )
+        return lambda it: _exact_or_bound(it, threat, name), goal, f"{name} <= {goal:g}"
+    if name == "tpr_at_fpr":
+        tpr, fpr = goal
+        require(
+            0 <= fpr < tpr <= 1, f"Needs 0 <= fpr < tpr <= 1: a true positive rate of fpr takes no attack; got {goal}"
+        )
+        return lambda it: 1 - float(_guarantee(it).tradeoff(fpr)), tpr, f"TPR at FPR {fpr:g} <= {tpr:g}"
+    limit, delta = goal if isinstance(goal, tuple) else (goal, 0.0)
+    require(limit >= 0 and 0 <= delta <= 1, f"Needs epsilon >= 0 and delta in [0, 1], got {goal}")
+    if delta == 0:
+        return (
+            lambda it: it.epsilon if isinstance(it, Mechanism) else it.epsilon_at(0.0),
+            limit,
+            f"epsilon <= {limit:g}",
+        )
+    return lambda it: _guarantee(it).delta_at(limit), delta, f"({limit:g}, {delta:g})-DP"
+
+
+def _exact_or_bound(subject: Subject, threat: Threat, which: str) -> float:
+    risk = assess(subject, threat, samples=2)
+    measured = isinstance(subject, Mechanism) and not risk.exact
     require(
-        safe.advantage <= advantage,
-        f"Even at epsilon 0 the advantage is {safe.advantage:.4g}, above the target {advantage:g}.",
+        not measured,
+        f"{subject!r} has no exact risk for this threat to calibrate by; calibrate its guarantee instead.",
+        MechanismError,
     )
-    while (middle := (low + high) / 2) not in (low, high):
-        risk = risk_at(middle)
-        if risk.advantage <= advantage:
-            low, safe = middle, risk
-        else:
-            high = middle
-    return Calibration(low, advantage, safe)
+    return float(getattr(risk, which))
+
+
+def _guarantee(subject: Subject) -> Guarantee:
+    return subject.guarantee() if isinstance(subject, Mechanism) else subject
+
+
+def _error(subject: Subject) -> dict[str, float]:
+    """The usual measure of a mechanism's error."""
+    if isinstance(subject, Laplace):
+        return {"95 % error": subject.scale * math.log(20)}
+    if isinstance(subject, Gaussian):
+        return {"95 % error": 1.959963984540054 * subject.sigma}
+    if isinstance(subject, SetProtocol):
+        return {"variance of a frequency, times reports": subject.frequency_variance()}
+    return {}
+
+
+@dataclass(frozen=True)
+class _Found:
+    value: float
+    subject: Subject
+    measured: float
+    unlimited: bool = False
+
+
+class _Line:
+    """The risk along a family, as a function of x = log(parameter) or its negative, so that it rises with x.
+
+    Remembers what it has built: near the end of a search the same place is asked for again.
+    """
+
+    def __init__(self, family: Family, build: Callable[[float], Subject], measure: Measure) -> None:
+        self._build, self._measure, self._sign = build, measure, 1.0 if family.rises else -1.0
+        self._seen: dict[float, tuple[Subject, float]] = {}
+
+    def parameter(self, x: float) -> float:
+        return math.exp(self._sign * x)
+
+    def at(self, x: float) -> tuple[Subject, float]:
+        if x not in self._seen:
+            subject = self._build(self.parameter(x))
+            if len(self._seen) >= 8:  # privacy loss distributions are large
+                del self._seen[next(iter(self._seen))]
+            self._seen[x] = subject, self._measure(subject)
+        return self._seen[x]
+
+    def risk(self, x: float) -> float:
+        return self.at(x)[1]
+
+    def found(self, x: float, unlimited: bool = False) -> _Found:
+        return _Found(self.parameter(x), *self.at(x), unlimited)
+
+
+def _search(family: Family, measure: Measure, target: float) -> _Found:
+    """The weakest noise at which the measure is at most the target."""
+    line, start, step = _Line(family, family.build, measure), 0.0, 0.5
+    for sketch in (_Line(family, build, measure) for build in family.sketches):
+        low, high = _bracket(sketch.risk, target, start, step)
+        start, step = _root(sketch.risk, target, low, high, 1e-6) if low < high else low, 0.02
+        slope = (sketch.risk(start + 1e-3) - sketch.risk(start)) / 1e-3
+    if family.sketches and slope > 0:
+        return line.found(_refine(line.risk, target, start, slope))
+    low, high = _bracket(line.risk, target, start, step)
+    if low == high:
+        return line.found(low, unlimited=True)
+    return line.found(_safe(line.risk, target, _root(line.risk, target, low, high)))
+
+
+def _bracket(risk: Callable[[float], float], target: float, start: float, step: float) -> tuple[float, float]:
+    """A safe and an unsafe x, by doubling steps away from the start; equal if every x is safe."""
+    first, last = math.log(SMALLEST), math.log(LARGEST)
+    near, safe = start, risk(start) <= target
+    while True:
+        far = min(near + step, last) if safe else max(near - step, first)
+        if (risk(far) <= target) != safe:
+            return (near, far) if safe else (far, near)
+        if far == last:
+            return far, far
+        if far == first:
+            fail(f"No noise that was tried keeps the target {target:g}.")
+        near, step = far, 2 * step
+
+
+def _root(risk: Callable[[float], float], target: float, low: float, high: float, tolerance: float = 1e-15) -> float:
+    from scipy.optimize import brentq
+
+    return float(brentq(lambda x: risk(x) - target, low, high, xtol=tolerance, rtol=1e-15, maxiter=300, disp=False))
+
+
+def _safe(risk: Callable[[float], float], target: float, x: float) -> float:
+    """x, moved down by ever larger steps until the risk computed there is in bounds."""
+    step = 2.0**-53
+    while risk(x) > target:
+        x -= step * max(1.0, abs(x))
+        step *= 2
+    return x
+
+
+def _refine(risk: Callable[[float], float], target: float, x: float, slope: float) -> float:
+    """From the root and slope of a sketch, a few secant steps on the real risk; ends at the best safe place seen."""
+    value, safe = risk(x), -math.inf
+    for _ in range(4):
+        if value <= target:
+            safe = max(safe, x)
+        if abs(value - target) <= 1e-9 * target:
+            break
+        new = x + (target - value) / slope
+        new_value = risk(new)
+        slope = (new_value - value) / (new - x) if new != x and new_value != value else slope
+        x, value = new, new_value
+    return safe if safe > -math.inf else _safe(risk, target, x)

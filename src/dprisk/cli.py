@@ -1,6 +1,7 @@
-"""The command: `dprisk assess` and `dprisk demo`."""
+"""The command: `dprisk assess`, `calibrate`, `bounds` and `demo`."""
 
 import json
+import math
 import sys
 from collections.abc import Callable
 from importlib import resources
@@ -8,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 from rich.console import Console
+from rich.table import Table as RichTable
 
-from dprisk import __version__
+from dprisk import __version__, render
 from dprisk.assess import Risk, assess
-from dprisk.calibrate import Calibration, calibrate
-from dprisk.errors import DpriskError, InputFileError, MechanismError, ParameterError, ThreatError, fail, require
+from dprisk.bounds import REGISTRY
+from dprisk.calibrate import DPSGD, Calibration, calibrate
+from dprisk.errors import DpriskError, InputFileError, ParameterError, ThreatError, fail, require
+from dprisk.guarantees import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, dp_sgd
 from dprisk.knowledge import Knowledge
 from dprisk.mechanisms import (
     BLH,
@@ -32,47 +35,118 @@ from dprisk.mechanisms import (
     UnaryEncoding,
 )
 from dprisk.prior import Prior
-from dprisk.render import as_table
-from dprisk.success import Success
 from dprisk.tables import read_csv
 from dprisk.threat import Threat, as_success
 
 Options = dict[str, Any]
 DEMO_EPSILON, DEMO_ADVANTAGE = 2.0, 0.05
+ANY = 1.0  # the parameter of a template that is to be calibrated
 
 
-def _local(kind: Callable[[int, float], Mechanism]) -> Callable[[int, Options], Mechanism]:
-    return lambda size, given: kind(size, _needed(given, "epsilon"))
+class Kind:
+    """A mechanism or guarantee by its name on the command line: the options it takes, and how to make it."""
+
+    def __init__(self, build: Callable[..., Any], *options: str) -> None:
+        self.build, self.options = build, options
+
+    def make(self, size: int, given: Options) -> Any:
+        """Build it from the options; None stands for one that was left out and has a default."""
+        chosen = {name: given[name] for name in self.options if given[name] is not None}
+        try:
+            return self.build(size, **chosen)
+        except TypeError:
+            missing = [flag(name) for name in self.options if name not in chosen and name not in OPTIONAL]
+            return fail(f"{' and '.join(missing)} is missing for this choice.") if missing else fail("Wrong options.")
 
 
-def _exponential(size: int, given: Options) -> Mechanism:
-    build = Exponential.on_ring if given["space"] == "ring" else Exponential.on_line
-    return build(size, _needed(given, "epsilon"))
+def _exponential(size: int, epsilon: float, space: str = "line") -> Mechanism:
+    return (Exponential.on_ring if space == "ring" else Exponential.on_line)(size, epsilon)
 
 
-MECHANISMS: dict[str, Callable[[int, Options], Mechanism]] = {
-    "grr": _local(GRR),
-    "sue": _local(SUE),
-    "oue": _local(OUE),
-    "ue": lambda size, given: UnaryEncoding(size, _needed(given, "p"), _needed(given, "q")),
-    "ss": lambda size, given: SubsetSelection(size, _needed(given, "epsilon"), given["subset_size"]),
-    "blh": _local(BLH),
-    "olh": _local(OLH),
-    "exponential": _exponential,
-    "geometric": lambda size, given: Geometric(size, _needed(given, "epsilon"), ends=given["ends"]),
-    "laplace": _local(Laplace),
-    "gaussian": lambda size, given: Gaussian(size, _needed(given, "sigma")),
-    "matrix": lambda _, given: Matrix.from_file(_needed(given, "matrix")),
+MECHANISMS = {
+    "grr": Kind(GRR, "epsilon"),
+    "sue": Kind(SUE, "epsilon"),
+    "oue": Kind(OUE, "epsilon"),
+    "ue": Kind(UnaryEncoding, "p", "q"),
+    "ss": Kind(SubsetSelection, "epsilon", "subset_size"),
+    "blh": Kind(BLH, "epsilon"),
+    "olh": Kind(OLH, "epsilon"),
+    "exponential": Kind(_exponential, "epsilon", "space"),
+    "geometric": Kind(lambda size, epsilon, ends="clamp": Geometric(size, epsilon, ends=ends), "epsilon", "ends"),
+    "laplace": Kind(Laplace, "epsilon"),
+    "gaussian": Kind(Gaussian, "sigma"),
+    "matrix": Kind(lambda size, matrix: Matrix.from_file(matrix), "matrix"),
 }
-# What each mechanism takes besides the size; anything else given with it is refused, not ignored.
-PARAMETERS = {
-    "ue": {"p", "q"},
-    "ss": {"epsilon", "subset_size"},
-    "geometric": {"epsilon", "ends"},
-    "gaussian": {"sigma"},
-    "matrix": {"matrix"},
+GUARANTEES = {
+    "pure": Kind(lambda size, epsilon, relation: PureDP(epsilon, relation), "epsilon", "relation"),
+    "approx": Kind(
+        lambda size, epsilon, delta, relation: ApproxDP(epsilon, delta, relation), "epsilon", "delta", "relation"
+    ),
+    "gaussian": Kind(lambda size, mu, relation: GaussianDP(mu, relation), "mu", "relation"),
+    "zcdp": Kind(lambda size, rho, relation: ZCDP(rho, relation), "rho", "relation"),
+    "dpsgd": Kind(
+        lambda size, noise_multiplier, sample_rate, steps, relation: dp_sgd(
+            noise_multiplier, sample_rate, steps, relation
+        ),
+        "noise_multiplier",
+        "sample_rate",
+        "steps",
+        "relation",
+    ),
 }
-OF_MECHANISMS = ("epsilon", "p", "q", "sigma", "subset_size", "ends", "matrix")
+OPTIONAL = {"subset_size", "ends", "space", "relation"}
+SUBJECT = (
+    click.option("--mechanism", metavar="NAME", help=f"One of {', '.join(MECHANISMS)}."),
+    click.option("--guarantee", metavar="NAME", help=f"Instead of a mechanism: one of {', '.join(GUARANTEES)}."),
+    click.option("--epsilon", type=float, help="Privacy parameter."),
+    click.option("--delta", type=float, help="approx: the other one."),
+    click.option("--mu", type=float, help="guarantee gaussian: mu of Gaussian DP."),
+    click.option("--rho", type=float, help="zcdp: rho of concentrated DP."),
+    click.option("--noise-multiplier", type=float, help="dpsgd: noise over clipping norm."),
+    click.option("--sample-rate", type=float, help="dpsgd: chance that a record is in a batch."),
+    click.option("--steps", type=int, help="dpsgd: number of steps."),
+    click.option("--relation", help="Neighbours of the guarantee: replace-one (default) or add-remove (is converted)."),
+    click.option("--p", type=float, help="ue: chance that the true bit is on."),
+    click.option("--q", type=float, help="ue: chance that another bit is on."),
+    click.option("--sigma", type=float, help="mechanism gaussian: standard deviation, positions over [0, 1]."),
+    click.option("--subset-size", type=int, help="ss: records in a report; chosen from epsilon if left out."),
+    click.option("--ends", help="geometric: clamp (default) or truncate."),
+    click.option(
+        "--matrix", type=click.Path(path_type=Path), help="matrix: CSV without header or .npy, a line a record."
+    ),
+)
+THREAT = (
+    click.option("--size", type=int, help="Number of possible records; a prior file or a matrix brings its own."),
+    click.option(
+        "--prior",
+        metavar="PRIOR",
+        default="uniform",
+        show_default=True,
+        help="uniform, zipf:EXPONENT, geometric:RATIO, or a CSV file with `label` and `probability` or `count`.",
+    ),
+    click.option(
+        "--knows",
+        metavar="WHAT",
+        default="none",
+        show_default=True,
+        help="none, all, or a CSV file with `group` (and `label`, unless in the order of the records).",
+    ),
+    click.option("--within", type=float, help="A guess this near the record counts as right; exact if left out."),
+    click.option("--space", default="line", show_default=True, help="Where distances are measured: line or ring."),
+)
+OF_SUBJECT = {name for kind in (*MECHANISMS.values(), *GUARANTEES.values()) for name in kind.options} - {"space"}
+
+
+def options(*groups: tuple[Callable[[Any], Any], ...]) -> Callable[[Any], Any]:
+    """Several options as one decorator, in the order given."""
+
+    def decorate(command: Any) -> Any:
+        for group in reversed(groups):
+            for option in reversed(group):
+                command = option(command)
+        return command
+
+    return decorate
 
 
 @click.group()
@@ -82,46 +156,68 @@ def cli() -> None:
 
 
 @cli.command("assess")
-@click.option("--mechanism", required=True, metavar="NAME", help=f"One of {', '.join(MECHANISMS)}.")
-@click.option("--epsilon", type=float, help="Privacy parameter of the mechanism.")
-@click.option("--size", type=int, help="Number of possible records; a prior file or a matrix brings its own.")
-@click.option(
-    "--prior",
-    metavar="PRIOR",
-    default="uniform",
-    show_default=True,
-    help="uniform, zipf:EXPONENT, geometric:RATIO, or a CSV file with `label` and `probability` or `count`.",
-)
-@click.option(
-    "--knows",
-    metavar="WHAT",
-    default="none",
-    show_default=True,
-    help="none, all, or a CSV file with `group` (and `label`, unless in the order of the records).",
-)
-@click.option("--within", type=float, help="A guess this near the record counts as right; exact if left out.")
-@click.option("--space", default="line", show_default=True, help="Where distances are measured: line or ring.")
-@click.option("--p", type=float, help="ue: chance that the true bit is on.")
-@click.option("--q", type=float, help="ue: chance that another bit is on.")
-@click.option("--sigma", type=float, help="gaussian: standard deviation, positions spread over [0, 1].")
-@click.option("--subset-size", type=int, help="ss: how many records a report names; chosen from epsilon if left out.")
-@click.option("--ends", default=None, help="geometric: clamp (default) or truncate.")
-@click.option("--matrix", type=click.Path(path_type=Path), help="matrix: CSV without header or .npy, a line a record.")
+@options(SUBJECT, THREAT)
 @click.option("--samples", type=int, help="Outputs to draw where the exact value is out of reach.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed for those draws.")
+@click.option("--bounds", "all_bounds", is_flag=True, help="Show every bound that applies, not only the tightest.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-def assess_command(mechanism: str, as_json: bool, **given: Any) -> None:
+def assess_command(as_json: bool, all_bounds: bool, **given: Any) -> None:
     """What does this release risk?
 
-    Tells how often the best attacker is right about one person, with the report and without it.
+    Tells how often the best attacker is right about one person, with the report and without it: exactly for a
+    mechanism, at most for a guarantee.
     """
-    risk = _assess(mechanism, given)
+    threat = _threat(given)
+    risk = assess(_subject(given, threat.prior.size), threat, samples=given["samples"], rng=given["seed"])
     if as_json:
-        inputs = {"mechanism": mechanism} | {name: _plain(value) for name, value in given.items() if value is not None}
-        inputs["size"] = risk.threat.prior.size
-        click.echo(json.dumps(risk.to_dict() | {"inputs": inputs}, indent=2))
+        told = risk.to_dict() | {"inputs": _echo(given, threat)}
+        if all_bounds and isinstance(risk, Risk):
+            told["bounds"] = risk.bounds.to_dict()["bounds"]
+        click.echo(json.dumps(told, indent=2))
+        return
+    _print(render.as_table(risk), risk.sentence())
+    if all_bounds:
+        worst = risk.bounds if isinstance(risk, Risk) else risk
+        _print(render.bounds_table(worst.on_advantage.values + worst.on_success.values))
+
+
+@cli.command("calibrate")
+@options(SUBJECT, THREAT)
+@click.option("--advantage", type=float, help="The advantage to stay at or below.")
+@click.option("--success", type=float, help="The success to stay at or below.")
+@click.option("--tpr", type=float, help="The true positive rate to stay at or below, at the --fpr.")
+@click.option("--fpr", type=float, help="The false positive rate for --tpr.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def calibrate_command(as_json: bool, **given: Any) -> None:
+    """How much noise do I need?
+
+    Finds the weakest noise that keeps a tolerated risk, never above it. The parameter to be found is left out.
+    """
+    require((given["tpr"] is None) == (given["fpr"] is None), "--tpr and --fpr go together.")
+    threat = _threat(given)
+    rates = None if given["tpr"] is None else (given["tpr"], given["fpr"])
+    found = calibrate(
+        _template(given, threat.prior.size),
+        threat,
+        advantage=given["advantage"],
+        success=given["success"],
+        tpr_at_fpr=rates,
+    )
+    if as_json:
+        click.echo(json.dumps(found.to_dict() | {"inputs": _echo(given, threat)}, indent=2))
     else:
-        _show(risk)
+        _print(render.calibration_table(found), _advice(found))
+
+
+@cli.command("bounds")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables, with the statements.")
+def bounds_command(as_json: bool) -> None:
+    """Every bound dprisk knows: what it bounds, what it needs, who proved it."""
+    if as_json:
+        click.echo(json.dumps([bound.to_dict() for bound in REGISTRY], indent=2))
+        return
+    for which in ("advantage", "success"):
+        _print(render.registry_table(which, REGISTRY))
 
 
 @cli.command("demo")
@@ -134,7 +230,8 @@ def demo_command() -> None:
         f"A clinic asks each patient for one of {prior.size} diagnoses, by randomised response at epsilon "
         f"{DEMO_EPSILON:g}.\nThe attacker knows how common each diagnosis is, and nothing else.\n"
     )
-    _show(assess(GRR(prior.size, DEMO_EPSILON), threat))
+    risk = assess(GRR(prior.size, DEMO_EPSILON), threat)
+    _print(render.as_table(risk), risk.sentence())
     click.echo(f"\n{_advice(calibrate(GRR(prior.size, DEMO_EPSILON), threat, advantage=DEMO_ADVANTAGE))}")
 
 
@@ -154,21 +251,57 @@ def main() -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _assess(name: str, given: Options) -> Risk:
-    require(
-        name in MECHANISMS, f"There is no mechanism {name!r}; choose one of {', '.join(MECHANISMS)}.", MechanismError
-    )
-    allowed = PARAMETERS.get(name, {"epsilon"})
-    for option in OF_MECHANISMS:
+def _kind(given: Options) -> tuple[str, Kind]:
+    """The name and the kind of what was asked about; options that it does not take are refused, not ignored."""
+    named = [(choice, given[choice]) for choice in ("mechanism", "guarantee") if given[choice] is not None]
+    require(len(named) == 1, "Give either --mechanism or --guarantee.")
+    choice, name = named[0]
+    known = MECHANISMS if choice == "mechanism" else GUARANTEES
+    require(name in known, f"There is no {choice} {name!r}; choose one of {', '.join(known)}.")
+    takes = known[name].options
+    for option in sorted(OF_SUBJECT):
         require(
-            given[option] is None or option in allowed,
-            f"{_flag(option)} has no meaning for {name}; it takes {', '.join(map(_flag, sorted(allowed)))}.",
+            given[option] is None or option in takes,
+            f"{flag(option)} has no meaning for {name}; it takes {', '.join(map(flag, takes))}.",
         )
+    return name, known[name]
+
+
+def _subject(given: Options, size: int) -> Mechanism | Guarantee:
+    _, kind = _kind(given)
+    made: Mechanism | Guarantee = kind.make(size, given | {"relation": given["relation"] or "replace-one"})
+    return made.to_replace_one() if isinstance(made, Guarantee) else made
+
+
+def _template(given: Options, size: int) -> Any:
+    """What is to be calibrated: the subject with any value for the parameter that is to be found."""
+    name, kind = _kind(given)
+    relation = given["relation"] or "replace-one"
+    require(relation == "replace-one", "Against a threat, noise is calibrated for replace-one neighbours.")
+    if name == "dpsgd":
+        require(given["noise_multiplier"] is None, "The noise multiplier is what is to be found; leave it out.")
+        needed = {option: given[option] for option in ("sample_rate", "steps")}
+        for option, value in needed.items():
+            require(value is not None, f"{flag(option)} is missing for dpsgd.")
+        return DPSGD(**needed)
+    sought = next((option for option in ("epsilon", "sigma", "mu", "rho") if option in kind.options), None)
+    if sought is None:
+        fail(f"{name} has no parameter to calibrate.")
+    require(given[str(sought)] is None, f"{flag(str(sought))} is what is to be found; leave it out.")
+    return kind.make(size, given | {str(sought): ANY, "relation": relation})
+
+
+def _threat(given: Options) -> Threat:
     success = as_success(given["within"], given["space"])
     prior = _prior(given["prior"], given["size"], given["matrix"])
-    given = given | {"ends": given["ends"] or "clamp"}
-    threat = Threat(prior, _knowledge(given["knows"], prior), success)
-    return assess(MECHANISMS[name](prior.size, given), threat, samples=given["samples"], rng=given["seed"])
+    return Threat(prior, _knowledge(given["knows"], prior), success)
+
+
+def _echo(given: Options, threat: Threat) -> Options:
+    told = {
+        name: str(value) if isinstance(value, Path) else value for name, value in given.items() if value is not None
+    }
+    return told | {"size": threat.prior.size}
 
 
 def _prior(text: str, size: int | None, matrix: Path | None) -> Prior:
@@ -201,27 +334,26 @@ def _knowledge(text: str, prior: Prior) -> Knowledge | str:
     return Knowledge.partition([group[name] for name in names])
 
 
-def _show(risk: Risk) -> None:
+def _print(table: RichTable, sentence: str = "") -> None:
     console = Console(highlight=False)
-    console.print(as_table(risk))
-    console.print(risk.sentence(), soft_wrap=True)
+    console.print(table)
+    if sentence:
+        console.print(sentence, soft_wrap=True)
 
 
-def _advice(calibration: Calibration) -> str:
-    points = f"{100 * calibration.target:g} points"
-    if calibration.unlimited:
-        return f"The advantage stays below {points} whatever epsilon is."
-    # Rounded down, so that the printed number keeps the promise too.
-    epsilon = np.floor(calibration.epsilon * 1000) / 1000
-    return f"To keep the advantage below {points}, choose epsilon {epsilon:.3f} or less."
+def _advice(found: Calibration) -> str:
+    goal = f"the advantage below {100 * found.target:g} points" if found.goal.startswith("advantage") else found.goal
+    if found.unlimited:
+        return f"Any {found.parameter} keeps {goal}: this goal needs no noise."
+    # Rounded to the safe side, so that the printed number keeps the promise too.
+    digits = 10.0 ** (2 - math.floor(math.log10(found.value)))
+    if found.family.rises:
+        return f"To keep {goal}, choose {found.parameter} {math.floor(found.value * digits) / digits:g} or less."
+    return f"To keep {goal}, choose {found.parameter} {math.ceil(found.value * digits) / digits:g} or more."
 
 
-def _needed(given: Options, name: str) -> Any:
-    value = given[name]
-    return fail(f"{_flag(name)} is missing for this mechanism.") if value is None else value
-
-
-def _flag(name: str) -> str:
+def flag(name: str) -> str:
+    """An option's name as it is typed."""
     return f"--{name.replace('_', '-')}"
 
 
@@ -230,10 +362,6 @@ def _float(text: str, whole: str) -> float:
         return float(text)
     except ValueError:
         raise ParameterError(f"{whole!r} needs a number behind the colon, as in zipf:1.1.") from None
-
-
-def _plain(value: Any) -> Any:
-    return str(value) if isinstance(value, Path | Success) else value
 
 
 if __name__ == "__main__":

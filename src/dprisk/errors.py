@@ -19,6 +19,10 @@ class MechanismError(DpriskError, ValueError):
     """This mechanism cannot exist, or cannot do what was asked."""
 
 
+class GuaranteeError(DpriskError, ValueError):
+    """This is not a guarantee, or not one that can be used here."""
+
+
 class ParameterError(DpriskError, ValueError):
     """A number is outside its range."""
 

@@ -40,6 +40,10 @@ class Reach(ABC):
     def largest_over(self, values: FloatArray) -> FloatArray:
         """For each record, the largest of `values` (one a set) over the sets that contain it; -inf if none does."""
 
+    @abstractmethod
+    def members(self) -> Any:
+        """The sets as a sparse 0/1 matrix, sets x records."""
+
     def best(self, values: FloatArray) -> FloatArray:
         """The largest row of `values` (sets x anything) within each group."""
         if self.starts.size == 1:
@@ -102,6 +106,14 @@ class Windows(Reach):
         np.maximum.at(result, self.order, _range_max(values, first, last))
         return result
 
+    def members(self) -> Any:
+        from scipy import sparse
+
+        length = self.hi - self.lo
+        starts = np.r_[0, np.cumsum(length)]
+        place = np.arange(starts[-1]) - np.repeat(starts[:-1] - self.lo, length)
+        return sparse.csr_array((np.ones(place.size), self.order[place], starts), shape=(length.size, self._records))
+
 
 class Sets(Reach):
     """Sets given as the rows of a 0/1 matrix, kept sparse unless a dense product is cheaper."""
@@ -115,6 +127,9 @@ class Sets(Reach):
         dense = members.nnz * 12 > cells and cells <= 1 << 25
         self._members = members.toarray() if dense else members
         self._by_record = members.tocsc()
+
+    def members(self) -> Any:
+        return self._by_record.tocsr()
 
     def sums(self, values: FloatArray) -> FloatArray:
         result: FloatArray = self._members @ np.ascontiguousarray(values)

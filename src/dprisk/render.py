@@ -1,43 +1,58 @@
-"""A risk as a table: on the terminal and in a notebook."""
+"""An assessment as a table: on the terminal and in a notebook."""
 
+from collections.abc import Sequence
 from html import escape
 
 from rich.table import Table as RichTable
 
-from dprisk.assess import Risk
+from dprisk.assess import Assessment, Risk, WorstCase
+from dprisk.bounds import Bound, Value
+from dprisk.calibrate import Calibration
 from dprisk.errors import DpriskError
 
 MOST_AT_RISK = 3
+SMALL = 1000  # records up to which breakdown and bounds are shown without being asked for
+
+Row = tuple[str, str, str]
 
 
-def rows(risk: Risk) -> list[tuple[str, str, str]]:
+def rows(assessment: Assessment) -> list[Row]:
     """What, how much, and what it means."""
+    mark = "<= " if isinstance(assessment, WorstCase) else ""
     lines = [
-        ("baseline", f"{risk.baseline:.4f}", "guessed right without the report"),
-        ("success (ReRo)", _number(risk.success, risk, "success"), "guessed right with the report, at best"),
-        (
-            "advantage (RAD)",
-            _number(risk.advantage, risk, "advantage"),
-            "right on participants minus right on others, at best",
-        ),
+        ("baseline", f"{assessment.baseline:.4f}", "guessed right without the report"),
+        ("success (ReRo)", mark + _number(assessment, "success"), "guessed right with the report, at best"),
+        ("advantage (RAD)", mark + _number(assessment, "advantage"), "right on participants minus right on others"),
         (
             "of the largest possible",
-            f"{100 * risk.normalised_advantage:.1f} %",
+            f"{100 * assessment.normalised_advantage:.1f} %",
             "100 % is publishing the record itself",
         ),
     ]
+    return lines + (_mechanism_rows(assessment) if isinstance(assessment, Risk) else _bound_rows(assessment))
+
+
+def _mechanism_rows(risk: Risk) -> list[Row]:
     if risk.estimate:
         measured = f"from {risk.estimate.samples} outputs, intervals at {100 * risk.estimate.confidence:g} %"
-        lines.append(("computed", "estimate", measured))
-    else:
-        lines.append(("computed", "exactly", "no sampling error"))
-    return lines + _at_risk(risk)
+        return [("computed", "estimate", measured)]
+    lines = [("computed", "exactly", "no sampling error")]
+    if risk.mechanism.size > SMALL:
+        return lines
+    return lines + _at_risk(risk) + _comparison(risk)
 
 
-def _at_risk(risk: Risk) -> list[tuple[str, str, str]]:
-    """The records most at risk, where that is cheap to know and differs between records."""
-    if risk.estimate or risk.mechanism.size > 10_000:
+def _bound_rows(assessment: Assessment) -> list[Row]:
+    if not isinstance(assessment, WorstCase):
         return []
+    return [
+        (f"{which} by", "attained" if value.attained else "bound", value.bound.source)
+        for which, value in (("success", assessment.success_bound), ("advantage", assessment.advantage_bound))
+    ]
+
+
+def _at_risk(risk: Risk) -> list[Row]:
+    """The records most at risk, where that is known and differs between records."""
     try:
         worst = risk.most_at_risk(MOST_AT_RISK)
     except DpriskError:  # no list of outputs to break the risk down by
@@ -47,27 +62,74 @@ def _at_risk(risk: Risk) -> list[tuple[str, str, str]]:
     return [("most at risk", f"{advantage:.4f}", str(name)) for name, advantage in worst]
 
 
-def _number(value: float, risk: Risk, which: str) -> str:
-    if risk.estimate is None:
+def _comparison(risk: Risk) -> list[Row]:
+    """What the mechanism's guarantee alone would tell."""
+    worst = risk.bounds
+    return [
+        ("bound on success", f"{worst.success:.4f}", worst.success_bound.bound.source),
+        ("bound on advantage", f"{worst.advantage:.4f}", worst.advantage_bound.bound.source),
+    ]
+
+
+def _number(assessment: Assessment, which: str) -> str:
+    value = getattr(assessment, which)
+    measured = assessment.estimate if isinstance(assessment, Risk) else None
+    if measured is None:
         return f"{value:.4f}"
-    low, high = getattr(risk.estimate, f"{which}_interval")
+    low, high = getattr(measured, f"{which}_interval")
     return f"{value:.4f} [{low:.4f}, {high:.4f}]"
 
 
-def as_table(risk: Risk) -> RichTable:
+def as_table(assessment: Assessment) -> RichTable:
     """For the terminal."""
-    table = RichTable(title=repr(risk.mechanism), title_justify="left")
-    for heading, justify in (("what", "left"), ("value", "right"), ("meaning", "left")):
-        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
-    for row in rows(risk):
-        table.add_row(*row)
+    subject = assessment.guarantee if isinstance(assessment, WorstCase) else getattr(assessment, "mechanism", "")
+    return _table(repr(subject), ("what", "value", "meaning"), rows(assessment))
+
+
+def bounds_table(values: Sequence[Value]) -> RichTable:
+    """Every bound that applies, tightest first."""
+    lines = [
+        (
+            value.bound.bounds,
+            f"{value.number:.6g}",
+            value.bound.name,
+            value.bound.source,
+            "yes" if value.attained else "",
+        )
+        for value in values
+    ]
+    return _table("Bounds that apply", ("bounds", "value", "name", "source", "attained"), lines)
+
+
+def registry_table(which: str, registry: Sequence[Bound]) -> RichTable:
+    """The bounds on one quantity, with what they need and who proved them."""
+    lines = [(bound.name, bound.needs(), bound.source) for bound in registry if bound.bounds == which]
+    return _table(f"Bounds on the {which}", ("name", "needs", "source"), lines)
+
+
+def calibration_table(calibration: Calibration) -> RichTable:
+    """The parameter found and what else would have been chosen."""
+    lines = [(calibration.parameter, f"{calibration.value:.6g}", f"keeps {calibration.goal}")]
+    lines += [(f"achieved {what}", f"{number:.6g}", "") for what, number in calibration.achieved.items()]
+    for other in calibration.alternatives:
+        lines.append((f"{calibration.parameter} by {other.name}", f"{other.value:.6g}", other.meaning))
+    lines += [(what, f"{number:.6g}", "") for what, number in calibration.utility.items()]
+    return _table(repr(calibration.subject), ("what", "value", "meaning"), lines)
+
+
+def _table(title: str, headings: tuple[str, ...], lines: Sequence[Sequence[str]]) -> RichTable:
+    table = RichTable(title=title, title_justify="left")
+    for heading in headings:
+        table.add_column(heading, justify="right" if heading == "value" else "left")
+    for line in lines:
+        table.add_row(*line)
     return table
 
 
-def as_html(risk: Risk) -> str:
+def as_html(assessment: Assessment) -> str:
     """For a notebook."""
     body = "".join(
         f"<tr><td>{escape(what)}</td><td style='text-align:right'>{escape(value)}</td><td>{escape(meaning)}</td></tr>"
-        for what, value, meaning in rows(risk)
+        for what, value, meaning in rows(assessment)
     )
-    return f"<table>{body}</table><p>{escape(risk.sentence())}</p>"
+    return f"<table>{body}</table><p>{escape(assessment.sentence())}</p>"

@@ -13,7 +13,7 @@ from dprisk.prior import Prior
 from dprisk.reach import Reach
 from dprisk.success import Attributes, Exact, Line, Ring, Success
 from dprisk.tables import column, column_names, encode
-from dprisk.types import Table
+from dprisk.types import FloatArray, Table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,20 +96,20 @@ class Threat:
         return self.kappa_aux
 
     @cached_property
-    def _ball_masses(self) -> tuple[float, float]:
+    def ball_masses(self) -> FloatArray:
+        """pi(S_g), the prior mass of the ball of each guess, knowledge aside."""
         everybody = np.zeros(self.prior.size, dtype=np.int64)
-        masses = self.success.reach(self.prior, everybody).sums(self.prior.weights[:, None])
-        return float(masses.min()), float(masses.max())
+        return self.success.reach(self.prior, everybody).sums(self.prior.weights[:, None])[:, 0]
 
     @property
     def kappa_minus(self) -> float:
         """The smallest prior mass of a ball S_g."""
-        return self._ball_masses[0]
+        return float(self.ball_masses.min())
 
     @property
     def kappa_plus(self) -> float:
         """The largest prior mass of a ball S_g: the baseline of an attacker who knows nothing."""
-        return self._ball_masses[1]
+        return float(self.ball_masses.max())
 
     def describe(self) -> dict[str, Any]:
         """The threat in words and numbers, for reports and JSON."""

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import erf, erfc
+from scipy.special import erf
 
 from dprisk.errors import MechanismError, require, require_epsilon, require_size
+from dprisk.guarantees import GaussianDP, Guarantee, TradeOff
+from dprisk.guarantees.curves import from_profile
 from dprisk.mechanisms.base import Mechanism
 from dprisk.types import AnyArray, FloatArray
 
@@ -54,12 +56,18 @@ class Laplace(Additive):
     def with_epsilon(self, epsilon: float) -> Laplace:
         return Laplace(self.size, epsilon)
 
-    def delta(self, epsilon: float) -> float:
+    def delta_at(self, epsilon: float) -> float:
         require_epsilon(epsilon)
         return max(0.0, -math.expm1((epsilon - self.epsilon) / 2))
 
     def _variation(self, distance: float) -> float:
         return -math.expm1(-self._epsilon * distance / 2)
+
+    def guarantee(self) -> Guarantee:
+        """The curve of the profile delta(e) = 1 - exp((e - epsilon) / 2), by 400 of its tangents."""
+        epsilons = np.linspace(0.0, self.epsilon, 400)
+        alpha, beta = from_profile(epsilons, -np.expm1((epsilons - self.epsilon) / 2))
+        return TradeOff(alpha, beta, linear=True, epsilon=self.epsilon)
 
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
         return self._records(records) * self.spacing + rng.laplace(scale=self.scale, size=np.size(records))
@@ -84,14 +92,12 @@ class Gaussian(Additive):
     def with_epsilon(self, epsilon: float) -> Gaussian:
         raise MechanismError("Gaussian noise is epsilon-DP for no epsilon; set sigma instead.")
 
-    def delta(self, epsilon: float) -> float:
-        """Balle and Wang 2018, Theorem 5, with mu = 1 / sigma."""
-        require_epsilon(epsilon)
-        if self.size == 1:
-            return 0.0
-        mu = 1 / self.sigma
-        own, other = _tail(epsilon / mu - mu / 2), _tail(epsilon / mu + mu / 2)
-        return max(0.0, own - math.exp(min(epsilon, 700.0)) * other)
+    def delta_at(self, epsilon: float) -> float:
+        return self.guarantee().delta_at(epsilon)
+
+    def guarantee(self) -> Guarantee:
+        """mu-Gaussian DP with mu = 1 / sigma, the positions being at most 1 apart."""
+        return GaussianDP(1 / self.sigma if self.size > 1 else 0.0)
 
     def _variation(self, distance: float) -> float:
         return float(erf(distance / (2 * math.sqrt(2) * self.sigma)))
@@ -106,8 +112,3 @@ class Gaussian(Additive):
 
     def _parameters(self) -> dict[str, Any]:
         return {"sigma": self.sigma}
-
-
-def _tail(x: float) -> float:
-    """P(N(0, 1) > x)."""
-    return float(erfc(x / math.sqrt(2))) / 2

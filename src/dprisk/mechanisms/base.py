@@ -12,8 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dprisk.errors import MechanismError, TooLargeError, require, require_epsilon
+from dprisk.guarantees import Guarantee, PureDP, TradeOff
+from dprisk.guarantees.curves import Knots, lower_hull
 from dprisk.types import AnyArray, FloatArray, IntArray
 
+PAIRWISE_CELLS = 1 << 24  # beyond this many entries the curves of all pairs of records are not drawn
 MATRIX_CELLS = 1 << 26  # 512 MB: the largest channel that is ever held in one piece
 
 
@@ -79,7 +82,7 @@ class Mechanism(ABC):
                 largest = max(largest, float(np.log(high[seen] / low[seen]).max()))
         return largest
 
-    def delta(self, epsilon: float) -> float:
+    def delta_at(self, epsilon: float) -> float:
         """The smallest delta for which the mechanism is (epsilon, delta)-DP.
 
         The largest hockey-stick divergence sum_theta (P(theta|z) - e^epsilon P(theta|z'))_+ over pairs of records.
@@ -94,8 +97,23 @@ class Mechanism(ABC):
 
     @property
     def total_variation(self) -> float:
-        """The largest total variation distance between the outputs of two records: delta(0)."""
-        return self.delta(0.0)
+        """The largest total variation distance between the outputs of two records: delta_at(0)."""
+        return self.delta_at(0.0)
+
+    def guarantee(self) -> Guarantee:
+        """What the channel promises of every pair of records: its trade-off curve.
+
+        The curve is the lower convex envelope of the curves of all pairs (theory, gotcha 1). A channel too large for
+        that is known by its epsilon only.
+        """
+        if self.size == 1:
+            return PureDP(0.0)
+        if not self.size**2 * self.n_outputs <= PAIRWISE_CELLS:
+            return PureDP(self.epsilon)
+        table = self.matrix()
+        knots = [_pairwise_knots(table, record) for record in range(self.size)]
+        alpha, beta = (np.concatenate(part) for part in zip(*knots, strict=True))
+        return TradeOff(alpha, beta, linear=True, epsilon=self.epsilon)
 
     def post_process(self, output_map: npt.ArrayLike | Callable[[AnyArray], npt.ArrayLike]) -> Mechanism:
         """The mechanism followed by a map of its outputs (see `PostProcessed`)."""
@@ -143,3 +161,14 @@ class Fixed(Mechanism):
 
     def with_epsilon(self, epsilon: float) -> Self:
         raise MechanismError(f"{self!r} is fixed as it is; it has no epsilon to set.")
+
+
+def _pairwise_knots(table: FloatArray, record: int) -> Knots:
+    """The envelope of the trade-off curves of one record against every other: outputs in order of likelihood ratio."""
+    own = np.broadcast_to(table[record], table.shape)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(table > 0, own / table, np.inf)
+    order = np.argsort(-ratio, axis=1, kind="stable")
+    alpha = np.cumsum(np.take_along_axis(table, order, axis=1), axis=1)
+    beta = 1 - np.cumsum(np.take_along_axis(own, order, axis=1), axis=1)
+    return lower_hull(np.clip(alpha.ravel(), 0.0, 1.0), np.clip(beta.ravel(), 0.0, 1.0))

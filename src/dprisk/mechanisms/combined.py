@@ -12,7 +12,8 @@ import numpy.typing as npt
 from scipy.special import binom, gammaln
 
 from dprisk.errors import MechanismError, require, require_epsilon
-from dprisk.mechanisms.base import Mechanism
+from dprisk.guarantees import Guarantee
+from dprisk.mechanisms.base import PAIRWISE_CELLS, Mechanism
 from dprisk.mechanisms.tabled import Matrix
 from dprisk.types import AnyArray, FloatArray
 
@@ -35,6 +36,11 @@ class Repeated(Mechanism):
     def with_epsilon(self, epsilon: float) -> Repeated:
         """Each report gets epsilon / times."""
         return Repeated(self.mechanism.with_epsilon(epsilon / self.times), self.times)
+
+    def guarantee(self) -> Guarantee:
+        """All pairs of records where that is feasible, otherwise the composition of the single guarantee."""
+        listed = self.size**2 * self.n_outputs <= PAIRWISE_CELLS
+        return super().guarantee() if listed else self.mechanism.guarantee().compose(self.times)
 
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
         return np.stack([self.mechanism.sample(records, rng) for _ in range(self.times)], axis=1)
@@ -140,6 +146,9 @@ class OnAttribute(Mechanism):
         self.mechanism = mechanism
         self.values = mechanism._records(values)
         self.size = self.values.size
+
+    def guarantee(self) -> Guarantee:
+        return self.mechanism.guarantee()
 
     def with_epsilon(self, epsilon: float) -> OnAttribute:
         return OnAttribute(self.mechanism.with_epsilon(epsilon), self.values)

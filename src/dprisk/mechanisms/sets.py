@@ -24,6 +24,7 @@ import numpy.typing as npt
 from scipy.special import binom, expit, gammaln, xlogy
 
 from dprisk.errors import MechanismError, require, require_epsilon, require_size
+from dprisk.guarantees import Guarantee, PureDP, TradeOff
 from dprisk.mechanisms.base import Mechanism
 from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
 
@@ -57,13 +58,31 @@ class SetProtocol(Mechanism):
     def _log_inside_outside(self, sizes: IntArray) -> tuple[FloatArray, FloatArray]:
         """log P(set | z) of a set of given size that contains z, and of one that does not."""
 
-    def delta(self, epsilon: float) -> float:
+    def delta_at(self, epsilon: float) -> float:
         """One formula for the family: records z, z' differ only on sets with z in and z' out."""
         require_epsilon(epsilon)
         if self.size == 1:
             return 0.0
         one = np.array([1])
         return float(max(0.0, self.hit(one)[0] - math.exp(min(epsilon, 700.0)) * self.miss(one)[0]))
+
+    def guarantee(self) -> Guarantee:
+        """Three straight pieces: only sets with exactly one of two records in tell them apart (thesis Example 1)."""
+        if self.size == 1:
+            return PureDP(0.0)
+        one = np.array([1])
+        hit, miss = float(self.hit(one)[0]), float(self.miss(one)[0])
+        return TradeOff([0.0, miss, 1 - hit, 1.0], [1.0, 1 - hit, miss, 0.0], linear=True, epsilon=self.epsilon)
+
+    def frequency_variance(self) -> float:
+        """The variance of an estimated frequency times the number of reports, for a rare record (Wang et al. 2017).
+
+        q (1 - q) / (p - q)^2, with p and q the chances that a record is in the set of its owner and of anybody else.
+        """
+        none = np.array([0])
+        own = float(self.hit(none)[0])
+        other = float(self.miss(none)[0] + self.pair_gain(none)[0])
+        return other * (1 - other) / (own - other) ** 2 if own > other else math.inf
 
     def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
         member = self._sets(outputs)

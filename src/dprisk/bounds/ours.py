@@ -1,0 +1,157 @@
+"""Our own theorems: exact worst cases and universal bounds (theory, section 3)."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dprisk.guarantees import Guarantee
+from dprisk.mechanisms import GRR, Matrix, OnAttribute
+from dprisk.prior import Prior
+from dprisk.types import FloatArray
+
+
+def gain(epsilon: float, mass: float) -> float:
+    """h(k) = beta(k) - k, what a likelihood ratio of e^epsilon adds to something of prior probability k.
+
+    Largest at k = 1 / (1 + e^(eps/2)), where it is tanh(eps/4).
+    """
+    shrink = math.exp(-epsilon)
+    return -math.expm1(-epsilon) * mass * (1 - mass) / (shrink + (1 - shrink) * mass) if mass > 0 else 0.0
+
+
+def best_mass(epsilon: float) -> float:
+    """1 / (1 + e^(eps/2)), the prior probability at which `gain` is largest."""
+    return math.exp(-epsilon / 2) / (1 + math.exp(-epsilon / 2))
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Randomised response on k blocks: the k - 1 heaviest records alone, the rest as one."""
+
+    epsilon: float
+    prior: Prior
+    count: int
+    advantage: float
+
+    def mechanism(self) -> OnAttribute:
+        """The epsilon-DP mechanism that attains the advantage."""
+        order = np.argsort(-self.prior.weights, kind="stable")
+        block = np.full(self.prior.size, self.count - 1)
+        block[order[: self.count - 1]] = np.arange(self.count - 1)
+        return OnAttribute(GRR(self.count, self.epsilon), block)
+
+    def certificate(self) -> FloatArray:
+        """A dual point y that proves no epsilon-DP mechanism does better: sum(y) is the advantage, and
+
+        sum(y) >= (e^eps - 1) sum_z (c_gz - y_z)_+  for every guess g,  c_gz = pi_z (1{z=g} - pi_g).
+
+        One entry a record of the support, heaviest first (theory, proof of 3.2).
+        """
+        p, k = self.prior.sorted_weights, self.count - 1
+        if self.epsilon == 0:
+            return np.zeros(p.size)
+        t = self.advantage / math.expm1(self.epsilon)
+        y = p * (1 - p) - t
+        before, rest = float(p[:k].sum()), float(p[k:].sum())
+        if t >= p[k]:
+            y[k:] = -(t - p[k] * before) / rest * p[k:]
+        else:
+            y[k + 1 :] = -p[k] * p[k + 1 :]
+        return y
+
+
+def worst_blocks(epsilon: float, prior: Prior) -> Blocks:
+    """The largest exact-reconstruction advantage of any epsilon-DP mechanism, no auxiliary knowledge, in O(m log m).
+
+    With the prior sorted descending and E = e^eps,
+
+        RAD* = max_k (E-1)/(E+k-1) * [ sum_{i<k} pi_i (1-pi_i) + pi_k sum_{i<k} pi_i ].
+
+    Attained by randomised response on k blocks. Proof: theory, section 3.2.
+    Needs: pure DP, exact success, nothing known.
+    """
+    p = prior.sorted_weights
+    before = np.cumsum(p) - p  # mass of the heavier records
+    spread = np.cumsum(p * (1 - p)) - p * (1 - p)
+    k = np.arange(1, p.size + 1)
+    advantage = -math.expm1(-epsilon) / (1 + (k - 1) * math.exp(-epsilon)) * (spread + p * before)
+    best = int(np.argmax(advantage))
+    return Blocks(epsilon, prior, best + 1, float(advantage[best]))
+
+
+def reveal_or_blocks(epsilon: float, delta: float, prior: Prior) -> float:
+    """The advantage of a mechanism that reveals the record with probability delta and else does `worst_blocks`.
+
+    Attained by an (epsilon, delta)-DP mechanism; that none does better is proven for delta = 0 and where every record
+    is a block of its own (which holds for the uniform prior), and is a conjecture otherwise. Not offered as a bound.
+    """
+    return delta * (1 - prior.collision_probability) + (1 - delta) * worst_blocks(epsilon, prior).advantage
+
+
+@dataclass(frozen=True)
+class TopRecords:
+    """Reveal with probability delta, else randomised response on the k heaviest records."""
+
+    epsilon: float
+    delta: float
+    prior: Prior
+    count: int
+    success: float
+
+    def mechanism(self) -> Matrix:
+        """The (epsilon, delta)-DP mechanism that attains the success; records outside the top k answer evenly."""
+        m, k = self.prior.size, self.count
+        order = np.argsort(-self.prior.weights, kind="stable")
+        answer = np.full((m, k), 1 / k)
+        answer[order[:k]] = GRR(k, self.epsilon).matrix()
+        return Matrix(np.hstack([self.delta * np.eye(m), (1 - self.delta) * answer]))
+
+
+def worst_top_records(epsilon: float, delta: float, prior: Prior) -> TopRecords:
+    """The largest exact-reconstruction success of any (epsilon, delta)-DP mechanism, no auxiliary knowledge.
+
+        ReRo* = delta + (1 - delta) max_k E/(E+k-1) * (sum of the k largest pi).
+
+    Proof: theory, section 3.3. Needs: exact success, nothing known.
+    """
+    k = np.arange(1, prior.support_size + 1)
+    share = np.cumsum(prior.sorted_weights) / (1 + (k - 1) * math.exp(-epsilon))
+    best = int(np.argmax(share))
+    return TopRecords(epsilon, delta, prior, best + 1, delta + (1 - delta) * float(share[best]))
+
+
+def universal_advantage(epsilon: float, delta: float, kappa_pi: float) -> float:
+    """RAD <= tanh(eps/4) + (1 - tanh(eps/4)) delta (1 - kappa_pi): any knowledge, success and prior (theory, 3.4)."""
+    most = math.tanh(epsilon / 4)
+    return most + (1 - most) * delta * (1 - kappa_pi)
+
+
+def knowledge_advantage(epsilon: float, delta: float, kappa_pi: float, kappa_aux: float) -> float:
+    """RAD <= c + (1 - c) delta (1 - kappa_pi), c = h(min(kappa_aux, 1/(1+e^(eps/2)))): any knowledge (theory, 3.4)."""
+    most = gain(epsilon, min(kappa_aux, best_mass(epsilon)))
+    return most + (1 - most) * delta * (1 - kappa_pi)
+
+
+def set_advantage(epsilon: float, delta: float, kappa_pi: float, ball_masses: FloatArray) -> float:
+    """RAD <= c + delta (1 - kappa_pi)(1 - c / (1 - kappa_minus)), c = max_g h(pi(S_g)) (theory, 3.4 c).
+
+    Needs: nothing known. Exact at delta = 0 if records can be exchanged without changing prior and success (a uniform
+    prior on categories or a ring).
+    """
+    most = max(gain(epsilon, float(mass)) for mass in np.unique(ball_masses))
+    rest = 1 - float(ball_masses.min())
+    return most + delta * (1 - kappa_pi) * (1 - most / rest) if rest > 0 else 0.0
+
+
+def curve_advantage(guarantee: Guarantee, kappa_aux: float) -> float:
+    """RAD <= max 1 - f(a) - a over 0 <= a <= kappa_aux: any knowledge (theory, 3.4)."""
+    return guarantee.largest_gap(0.0, min(1.0, kappa_aux))
+
+
+def fixed_point_advantage(guarantee: Guarantee, size: int) -> float:
+    """RAD <= (m - 1)(1/m - a), a the root of f(a) = (m - 1) a (theory, 3.6).
+
+    Never above either statement of Theorem 5.1. Needs: uniform prior, exact success, nothing known.
+    """
+    return (size - 1) * max(0.0, 1 / size - guarantee.crossing(size - 1)) if size > 1 else 0.0

@@ -1,0 +1,188 @@
+"""The papers' theorems, one function each, with the corrections of the theory page.
+
+Notation: kappa_pi is the collision probability, kappa_plus and kappa_minus the largest and smallest prior mass of a
+ball. Neighbours differ by replacement. Values are as the formula gives them and may exceed 1.
+"""
+
+import math
+
+import numpy as np
+
+from dprisk.guarantees import Guarantee
+from dprisk.types import FloatArray
+
+
+def largest_variation(epsilon: float, delta: float = 0.0) -> float:
+    """(e^eps - 1 + 2 delta) / (e^eps + 1): no (epsilon, delta)-DP mechanism has a larger total variation."""
+    shrink = math.exp(-epsilon)
+    return (-math.expm1(-epsilon) + 2 * delta * shrink) / (1 + shrink)
+
+
+def rad_theorem_4_2(total_variation: float, kappa_pi: float) -> float:
+    """RAD <= TV (1 - kappa_pi), for any knowledge, success and prior. Attained by randomised response.
+
+    RAD Theorem 4.2, thesis Theorems 6 and 9. With an (epsilon, delta) only, TV is `largest_variation`; that form is
+    reached for two records only.
+    """
+    return total_variation * (1 - kappa_pi)
+
+
+def rad_theorem_5_1_first(guarantee: Guarantee, kappa_minus: float, kappa_plus: float) -> float:
+    """RAD <= max 1 - f(a) - a over kappa_minus <= a <= kappa_plus. Needs: nothing known."""
+    return guarantee.largest_gap(kappa_minus, kappa_plus)
+
+
+def rad_theorem_5_1_second(guarantee: Guarantee, kappa_pi: float, kappa_plus: float) -> float:
+    """RAD <= (1 - kappa_pi) max 1 - f(a) - a over 0 <= a <= kappa_plus / (1 - kappa_pi), the end capped at 1.
+
+    Needs: nothing known, a discrete prior. Neither statement of Theorem 5.1 is always the smaller.
+    """
+    if kappa_pi >= 1:
+        return 0.0
+    return (1 - kappa_pi) * guarantee.largest_gap(0.0, min(1.0, kappa_plus / (1 - kappa_pi)))
+
+
+def rad_proposition_5_3(epsilon: float, delta: float, kappa_pi: float, kappa_minus: float, kappa_plus: float) -> float:
+    """RAD <= the least of three (epsilon, delta) bounds. Needs: nothing known."""
+    return min(
+        kappa_plus * _expm1(epsilon) + delta,
+        (1 - kappa_minus) * -math.expm1(-epsilon) + delta * math.exp(-epsilon),
+        rad_theorem_4_2(largest_variation(epsilon, delta), kappa_pi),
+    )
+
+
+def rad_lemma_5_4(epsilon: float, delta: float, size: int) -> float:
+    """The largest sum over records of P(guess z | z) - P(guess z): (m - 1)(e^eps - 1 + m delta) / (e^eps + m - 1)."""
+    shrink = math.exp(-epsilon)
+    return (size - 1) * (-math.expm1(-epsilon) + size * delta * shrink) / (1 + (size - 1) * shrink)
+
+
+def rad_theorem_5_5(epsilon: float, delta: float, weights: FloatArray) -> float:
+    """Exact reconstruction under (epsilon, delta)-DP, any prior. Needs: nothing known.
+
+    Each record's term is at most TV (1 - pi_i), their sum at most that of Lemma 5.4; fill the heaviest first. `weights`
+    are the positive probabilities, largest first: zero-mass records would loosen the bound (theory, gotcha 2).
+    """
+    caps = largest_variation(epsilon, delta) * (1 - weights)
+    total = rad_lemma_5_4(epsilon, delta, weights.size)
+    filled = np.minimum(caps, np.maximum(0.0, total - (np.cumsum(caps) - caps)))
+    return float(weights @ filled)
+
+
+def rad_corollary_5_6(epsilon: float, delta: float, size: int) -> float:
+    """Theorem 5.5 for the uniform prior; attained for every delta. Thesis Corollary 1 is the same."""
+    return rad_lemma_5_4(epsilon, delta, size) / size
+
+
+def epsilon_of_corollary_5_6(advantage: float, delta: float, size: int) -> float:
+    """Corollary 5.6 solved for epsilon (RAD equation 61): the largest epsilon that keeps the advantage."""
+    ratio = (1 - delta * size + advantage * size) / (1 - advantage * size / (size - 1))
+    return max(0.0, math.log(ratio)) if ratio > 0 else 0.0
+
+
+def thesis_theorem_7(epsilon: float, delta: float, weights: FloatArray) -> float:
+    """Exact reconstruction under (epsilon, delta)-DP by the heaviest pairs of records. Needs: nothing known.
+
+    Corrected: A has denominator e^eps + 1 (printed e^eps + 2, which is violated), and m is the size of the support.
+    """
+    most = rad_lemma_5_4(epsilon, delta, weights.size) * weights.size
+    return _heaviest_pairs(largest_variation(epsilon, delta), most, weights)
+
+
+def thesis_theorem_8(guarantee: Guarantee, weights: FloatArray) -> float:
+    """Exact reconstruction under f-DP by the heaviest pairs of records. Needs: nothing known, a convex f.
+
+    Corrected: b = (1 + delta e^-eps) / (m - 1 + e^-eps), as in its Lemma 3.
+    """
+    size = weights.size
+    gap = guarantee.largest_gap(*_off_diagonal_range(guarantee, size))
+    return _heaviest_pairs(guarantee.total_variation, size * (size - 1) * gap, weights)
+
+
+def thesis_corollary_2(guarantee: Guarantee, size: int) -> float:
+    """Thesis Theorem 8 for the uniform prior."""
+    return (size - 1) / size * guarantee.largest_gap(*_off_diagonal_range(guarantee, size))
+
+
+def wpes_theorem_7_2(epsilon: float, kappa_plus: float) -> float:
+    """RAD <= min(kappa_plus (e^eps - 1), tanh(eps/2)) under pure DP. Needs: nothing known."""
+    return min(kappa_plus * _expm1(epsilon), math.tanh(epsilon / 2))
+
+
+def wpes_theorem_7_3(epsilon: float, size: int, kappa_minus: float, kappa_plus: float) -> float:
+    """Exact reconstruction under pure DP. Needs: nothing known. The paper's "ReRo" is the advantage (U-ReRo)."""
+    return min(
+        kappa_plus * _expm1(epsilon), kappa_plus * (size - 1) * math.tanh(epsilon / 2) + kappa_plus - kappa_minus
+    )
+
+
+def balle_success(epsilon: float, baseline: float) -> float:
+    """ReRo <= kappa e^eps (Balle, Cherubin, Hayes 2022). With knowledge, kappa is kappa_aux."""
+    return baseline * (_expm1(epsilon) + 1)
+
+
+def wpes_proposition_5_1(epsilon: float, size: int, kappa_plus: float) -> float:
+    """ReRo of exact reconstruction under pure DP: kappa min(e^eps, 1 + (m - 1) tanh(eps/2)). Needs: nothing known."""
+    return kappa_plus * min(_expm1(epsilon) + 1, 1 + (size - 1) * math.tanh(epsilon / 2))
+
+
+def hayes_success(guarantee: Guarantee, baseline: float) -> float:
+    """ReRo <= 1 - f(kappa) (Hayes, Mahloujifar, Balle 2023). With knowledge, kappa is kappa_aux (theory, 3.4)."""
+    return 1 - float(guarantee.tradeoff(min(1.0, baseline)))
+
+
+def bayes_factor_success(epsilon: float, baseline: float, delta: float = 0.0) -> float:
+    """ReRo <= beta(kappa) + delta, beta(k) = e^eps k / (1 + (e^eps - 1) k) (Swanberg et al., Theorem 3.2).
+
+    With knowledge, kappa is kappa_aux; the delta term is ours (theory, 3.4).
+    """
+    return posterior(epsilon, baseline) + delta
+
+
+def posterior(epsilon: float, prior: float) -> float:
+    """beta(k): the posterior when the likelihood ratio is e^epsilon in favour of something of prior probability k."""
+    return prior / (math.exp(-epsilon) + -math.expm1(-epsilon) * prior) if prior > 0 else 0.0
+
+
+def attaxonomy_best_case(epsilon: float, baseline: float, people: int) -> float:
+    """A guess matches some one of n records with at most n kappa e^eps (Attaxonomy, Corollary 4.7)."""
+    return people * balle_success(epsilon, baseline)
+
+
+def attaxonomy_average(epsilon: float, baseline: float) -> float:
+    """A guess matches a random one of the records with at most kappa e^eps (Attaxonomy, Corollary 4.11)."""
+    return balle_success(epsilon, baseline)
+
+
+def best_case(epsilon: float, baseline: float, people: int) -> float:
+    """The sharper 1 - (1 - beta(kappa))^n, from Swanberg et al., Theorem 3.2 (theory, 3.7)."""
+    return -math.expm1(people * math.log1p(-posterior(epsilon, baseline))) if baseline < 1 else 1.0
+
+
+def average_case(epsilon: float, baseline: float) -> float:
+    """The sharper beta(kappa) (theory, 3.7)."""
+    return posterior(epsilon, baseline)
+
+
+def _expm1(epsilon: float) -> float:
+    return math.expm1(epsilon) if epsilon < 700 else math.inf
+
+
+def _off_diagonal_range(guarantee: Guarantee, size: int) -> tuple[float, float]:
+    """Where the mean probability of a wrong guess can lie: in the interval of every pair (epsilon, delta)."""
+    low, high = 0.0, 1.0 if size == 1 else 1 / (size - 1)
+    for epsilon, delta in guarantee.pairs:
+        shrink = math.exp(-epsilon)
+        low = max(low, (1 - delta) * shrink / (1 + (size - 1) * shrink))
+        high = min(high, (1 + delta * shrink) / (size - 1 + shrink))
+    return low, max(low, high)
+
+
+def _heaviest_pairs(each: float, most: float, weights: FloatArray) -> float:
+    """The largest sum of pi_i pi_j t_ij over ordered pairs with 0 <= t_ij <= each and sum t_ij <= most."""
+    if each == 0 or weights.size == 1:
+        return 0.0
+    i, j = np.triu_indices(weights.size, 1)
+    product = np.sort(weights[i] * weights[j])[::-1]
+    left = most - 2 * each * np.arange(product.size)
+    return float(product @ np.clip(left, 0.0, 2 * each))

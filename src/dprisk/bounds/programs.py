@@ -1,0 +1,215 @@
+"""Bounds that are optimisation problems, each certified: the value holds even if the solver was sloppy.
+
+`worst_advantage` and `worst_success` are the largest advantage and success of *any* epsilon-DP mechanism, for any ball
+(theory, 3.1). `curve_advantage` and `curve_success` are the convex program of theory 3.6 for any prior.
+"""
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dprisk.errors import TooLargeError, require
+from dprisk.guarantees import Guarantee
+from dprisk.threat import Threat
+from dprisk.types import BoolArray, FloatArray, IntArray
+
+MAX_VARIABLES = 100_000  # about ten seconds of HiGHS on one core
+
+
+@dataclass(frozen=True, eq=False)
+class Certified:
+    """An upper bound and the dual point that proves it (one entry a record of the support)."""
+
+    value: float
+    dual: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Worst:
+    """The largest sum_x sum_A of value(A) over epsilon-DP mechanisms, A the sets of group x.
+
+    A mechanism is folded with the attack: column A has the value u_A everywhere and w_Az <= (E - 1) u_A on top at
+    record z. It is worth base_A u_A + sum_z worth_Az w_Az. The dual is compact: min sum_z y_z subject to
+
+        sum_z y_z >= sum_x max_A [ base_A + (E - 1) sum_{z in x} (worth_Az - y_z)_+ ].
+
+    Any y, shifted until this holds, proves sum(y) to be a bound.
+    """
+
+    epsilon: float
+    worth: FloatArray  # sets x records
+    base: FloatArray
+    owner: IntArray  # the group of each set
+    inside: IntArray  # the group of each record
+
+    def certified(self) -> Certified:
+        y = self._solve()
+        y = y + _smallest_shift(lambda shift: self._short(y + shift))
+        return Certified(float(y.sum()), y)
+
+    @property
+    def _scale(self) -> float:
+        return 1 / math.expm1(self.epsilon) if self.epsilon < 700 else 0.0
+
+    def _short(self, y: FloatArray) -> bool:
+        """Whether the dual constraint fails (divided by E - 1, so that a large epsilon does no harm)."""
+        own = self.owner[:, None] == self.inside
+        need = self._scale * self.base + np.where(own, np.maximum(self.worth - y, 0), 0.0).sum(axis=1)
+        most = np.full(int(self.owner.max()) + 1, -np.inf)
+        np.maximum.at(most, self.owner, need)
+        return bool(self._scale * y.sum() < most.sum())
+
+    def _solve(self) -> FloatArray:
+        """The dual values of the mechanism program: a good y, not a trusted one."""
+        from scipy import sparse
+        from scipy.optimize import linprog
+
+        which, record = np.nonzero(self.owner[:, None] == self.inside)
+        n_sets, n_records = self.worth.shape
+        n_groups, n_extra = int(self.owner.max()) + 1, which.size
+        require(n_extra <= MAX_VARIABLES, _too_many(n_extra), TooLargeError)
+        # Variables: (E - 1) u_A, then w_Az, then the total of u, which is the same in every group.
+        level = sparse.csr_array((np.ones(n_sets), (self.owner, np.arange(n_sets))), shape=(n_groups, n_sets))
+        top = sparse.csr_array((np.ones(n_extra), (record, np.arange(n_extra))), shape=(n_records, n_extra))
+        below = sparse.csr_array((-np.ones(n_extra), (np.arange(n_extra), which)), shape=(n_extra, n_sets))
+        equal = sparse.block_array(
+            [[None, top, np.ones((n_records, 1))], [level * self._scale, None, -np.ones((n_groups, 1))]], format="csr"
+        )
+        capped = sparse.block_array([[below, sparse.eye_array(n_extra), np.zeros((n_extra, 1))]], format="csr")
+        found = linprog(
+            -np.concatenate([self._scale * self.base, self.worth[which, record], [0.0]]),
+            A_ub=capped,
+            b_ub=np.zeros(n_extra),
+            A_eq=equal,
+            b_eq=np.concatenate([np.ones(n_records), np.zeros(n_groups)]),
+            bounds=(0, None),
+            method="highs",
+        )
+        return -found.eqlin.marginals[:n_records] if found.status == 0 else np.zeros(n_records)
+
+
+def worst_advantage(epsilon: float, threat: Threat) -> Certified:
+    """The largest RAD of any epsilon-DP mechanism against this threat, certified (theory, 3.1).
+
+    A set A of records is what a guess for each knowledge group succeeds on; worth_Az = pi_z (1{z in A} - pi(A)). The
+    term pi(A) ties the groups together, so every combination of guesses counts. Needs: pure DP, few enough of them.
+    """
+    pi, member = _joint_success_sets(threat)
+    if epsilon == 0:
+        return Certified(0.0, np.zeros(pi.size))
+    worth = pi * (member - (member @ pi)[:, None])
+    nobody, everybody = np.zeros(len(worth), dtype=np.int64), np.zeros(pi.size, dtype=np.int64)
+    found = _Worst(epsilon, worth, np.zeros(len(worth)), nobody, everybody).certified()
+    return Certified(max(0.0, found.value), found.dual)
+
+
+def worst_success(epsilon: float, threat: Threat) -> Certified:
+    """The largest ReRo of any epsilon-DP mechanism against this threat, certified (theory, 3.1).
+
+    worth_Az = pi_z 1{z in A} and base_A = pi(A): the groups come apart, so any knowledge is compact.
+    """
+    pi, member = _success_sets(threat)
+    if epsilon == 0:
+        return Certified(threat.baseline, threat.baseline * pi)
+    inside = threat.knows.groups[threat.prior.support]
+    found = _Worst(epsilon, pi * member, member @ pi, threat.reach.group, inside).certified()
+    return Certified(min(1.0, found.value), found.dual)
+
+
+def curve_advantage(guarantee: Guarantee, threat: Threat) -> Certified:
+    """The largest RAD that the trade-off curve allows, for any prior (theory, 3.6)."""
+    spread = threat.prior.sorted_weights * (1 - threat.prior.sorted_weights)
+    return _curve_program(guarantee, spread, spread)
+
+
+def curve_success(guarantee: Guarantee, threat: Threat) -> Certified:
+    """The largest ReRo that the trade-off curve allows, for any prior (theory, 3.6)."""
+    return _curve_program(guarantee, threat.prior.sorted_weights, np.zeros(threat.prior.support_size))
+
+
+def _curve_program(guarantee: Guarantee, gains: FloatArray, penalties: FloatArray) -> Certified:
+    """max sum_i gains_i a_i - penalties_i g(a_i)  subject to  a_i + sum_{j != i} g(a_j) <= 1   (theory, 3.6).
+
+    a_i is how often record i is guessed right when it is the truth, and g(a) the least probability of that guess under
+    another record that the trade-off curve allows: the least x with 1 - f(x) >= a. With gains pi_i and no penalties it
+    bounds the success, with pi_i (1 - pi_i) for both the advantage. By weak duality any multipliers w >= 0 prove
+
+        sum_i w_i + max_a [(gains_i - w_i) a - (penalties_i + W - w_i) g(a)],   W = sum w.
+
+    Needs: exact success, nothing known.
+    """
+    from scipy import sparse
+    from scipy.optimize import linprog
+
+    size = gains.size
+    least, hit = guarantee.knots[0], 1 - guarantee.knots[1]  # g(hit) = least
+    rise = np.diff(hit) > 0
+    if not rise.any():  # the curve is 0: it allows every guess to be right
+        return Certified(float(gains.sum()), np.zeros(size))
+    slope = np.diff(least)[rise] / np.diff(hit)[rise]
+    offset = least[:-1][rise] - slope * hit[:-1][rise]
+    # The multipliers need only a good sketch of g; the value below is computed with all of it.
+    start = (
+        np.searchsorted(hit[:-1][rise], np.linspace(0, 1, 50)),
+        np.searchsorted(least[:-1][rise], np.geomspace(1e-7, 1, 50)),
+    )
+    keep = np.unique(np.minimum(np.concatenate(start), slope.size - 1))
+    slope, offset = slope[keep], offset[keep]
+    require(size * slope.size <= MAX_VARIABLES, _too_many(size * slope.size), TooLargeError)
+    eye = sparse.eye_array(size, format="csr")
+    lines = sparse.kron(eye, slope[:, None])
+    ones = sparse.kron(eye, np.ones((slope.size, 1)))
+    rows = sparse.block_array([[lines, -ones], [eye, np.ones((size, size)) - eye]], format="csr")
+    limits = np.concatenate([np.tile(-offset, size), np.ones(size)])
+    found = linprog(
+        np.concatenate([-gains, penalties]), A_ub=rows, b_ub=limits, bounds=[(0, 1)] * (2 * size), method="highs"
+    )
+    weight = np.maximum(0.0, -found.ineqlin.marginals[-size:]) if found.status == 0 else np.zeros(size)
+    return Certified(_lagrangian(weight, gains, penalties, hit, least), weight)
+
+
+def _lagrangian(
+    weight: FloatArray, gains: FloatArray, penalties: FloatArray, hit: FloatArray, least: FloatArray
+) -> float:
+    """The dual value at given multipliers; the inner maximum of a piecewise linear function is at a knot."""
+    rest = penalties + weight.sum() - weight
+    inner = (gains - weight)[:, None] * hit - rest[:, None] * least
+    return float((weight + np.maximum(inner.max(axis=1), 0.0)).sum())
+
+
+def _success_sets(threat: Threat) -> tuple[FloatArray, BoolArray]:
+    """The positive probabilities, and the sets of records of the support that guesses succeed on, group by group."""
+    support = threat.prior.support
+    cells = threat.reach.guess.size * support.size
+    require(cells <= 100 * MAX_VARIABLES, _too_many(cells), TooLargeError)
+    return threat.prior.weights[support], threat.reach.members()[:, support].toarray().astype(bool)
+
+
+def _joint_success_sets(threat: Threat) -> tuple[FloatArray, BoolArray]:
+    """The same with a guess for each group at once: every union of one set from each."""
+    pi, member = _success_sets(threat)
+    by_group = [np.unique(part, axis=0) for part in np.split(member, threat.reach.starts[1:])]
+    joint = math.prod(len(part) for part in by_group)
+    require(joint * pi.size <= MAX_VARIABLES, _too_many(joint * pi.size), TooLargeError)
+    return pi, np.array([np.any(choice, axis=0) for choice in itertools.product(*by_group)])
+
+
+def _smallest_shift(short: Callable[[float], bool]) -> float:
+    """The smallest uniform shift of a dual point, up to rounding, at which it is feasible."""
+    if not short(0.0):
+        return 0.0
+    high = 1e-16
+    while short(high):
+        high *= 2
+    low = high / 2
+    for _ in range(30):
+        middle = (low + high) / 2
+        low, high = (middle, high) if short(middle) else (low, middle)
+    return high
+
+
+def _too_many(count: int) -> str:
+    return f"The program would have {count} variables, more than {MAX_VARIABLES}; use the closed-form bounds."

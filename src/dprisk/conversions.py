@@ -1,0 +1,80 @@
+"""What a guarantee means in other people's words: membership advantage, accuracy, posteriors, bits.
+
+All are for replacement of one record and hold for every mechanism with the guarantee.
+"""
+
+import math
+
+from dprisk.bounds.papers import posterior
+from dprisk.errors import require
+from dprisk.guarantees import Guarantee
+
+__all__ = [
+    "attack_accuracy",
+    "attribute_advantage",
+    "bits_leaked",
+    "epsilon_to_protect",
+    "generalised_advantage",
+    "membership_advantage",
+    "posterior",
+    "posterior_odds",
+    "true_positive_rate",
+]
+
+
+def membership_advantage(guarantee: Guarantee) -> float:
+    """True positive rate minus false positive rate of the best test between two data sets: the total variation."""
+    return guarantee.total_variation
+
+
+def attribute_advantage(guarantee: Guarantee, collision_probability: float) -> float:
+    """The advantage of guessing an attribute, whatever else is known: TV (1 - kappa_pi) (RAD Theorem 4.2)."""
+    return guarantee.total_variation * (1 - collision_probability)
+
+
+def true_positive_rate(guarantee: Guarantee, false_positive_rate: float) -> float:
+    """The largest true positive rate at a false positive rate: 1 - f(alpha)."""
+    return 1 - float(guarantee.tradeoff(false_positive_rate))
+
+
+def attack_accuracy(guarantee: Guarantee, prior: float = 0.5) -> float:
+    """How often the best attacker tells which of two data sets it was, the first having this prior probability.
+
+    1 - min_a [(1 - prior) a + prior f(a)], a linear function's minimum over a convex curve: taken at a knot.
+    """
+    require(0 <= prior <= 1, f"A prior probability must lie in [0, 1], got {prior}")
+    alpha, beta = guarantee.knots
+    return float(1 - min((1 - prior) * alpha + prior * beta))
+
+
+def posterior_odds(epsilon: float, prior: float) -> float:
+    """Odds after the release at most: e^eps times the odds before (pure DP)."""
+    require(0 <= prior < 1, f"A prior probability must lie in [0, 1), got {prior}")
+    return math.exp(epsilon) * prior / (1 - prior)
+
+
+def generalised_advantage(success: float, baseline: float) -> float:
+    """(success - baseline) / (1 - baseline): the share of the failures that the release turns into successes."""
+    require(baseline < 1, "With a baseline of 1 there is nothing to gain.")
+    return (success - baseline) / (1 - baseline)
+
+
+def epsilon_to_protect(prior: float, advantage: float, delta: float = 0.0) -> float:
+    """The largest epsilon that keeps the generalised advantage on something of this prior probability.
+
+    Solves beta(p) + delta = p + advantage (1 - p) for epsilon (Swanberg et al., section 5.3).
+    """
+    require(0 < prior < 1, f"A prior probability must lie in (0, 1), got {prior}")
+    require(0 < advantage < 1, f"The tolerated advantage must lie in (0, 1), got {advantage}")
+    success = prior + advantage * (1 - prior) - delta
+    require(success >= prior, f"Delta {delta:g} alone exceeds the tolerated advantage; no epsilon keeps it.")
+    return math.log(success * (1 - prior) / (prior * (1 - success)))
+
+
+def bits_leaked(epsilon: float, probability: float) -> float:
+    """The number of bits that an epsilon-DP mechanism leaks with at most this probability.
+
+    log2(e^eps (1/alpha - 1) + 1) (Swanberg et al., section 3.2).
+    """
+    require(0 < probability <= 1, f"A probability must lie in (0, 1], got {probability}")
+    return math.log2(math.exp(epsilon) * (1 / probability - 1) + 1)

@@ -1,0 +1,135 @@
+"""What every guarantee can tell: its trade-off curve, total variation, epsilon for a delta, delta for an epsilon."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from dprisk.errors import GuaranteeError, require, require_epsilon
+from dprisk.guarantees.curves import Knots
+from dprisk.types import FloatArray
+
+Relation = Literal["replace-one", "add-remove"]
+LARGEST_EPSILON = 700.0  # e^epsilon must be a float
+
+
+class Guarantee(ABC):
+    """A promise about every pair of neighbouring data sets.
+
+    Neighbours differ by replacement of one record, unless `relation` says "add-remove"; `to_replace_one` converts, and
+    the bounds refuse what is not converted. The trade-off curve is convex and symmetric and never above the truth.
+    """
+
+    relation: Relation
+
+    @cached_property
+    @abstractmethod
+    def knots(self) -> Knots:
+        """A convex piecewise linear curve at or below the trade-off curve: the places alpha and the heights beta."""
+
+    @abstractmethod
+    def compose(self, times: int) -> Guarantee:
+        """The guarantee of `times` independent releases, each with this guarantee."""
+
+    @abstractmethod
+    def to_replace_one(self) -> Guarantee:
+        """The guarantee for replacing a record, from one for adding or removing it; itself if it is one already."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """The kind and the numbers of the guarantee, ready for JSON."""
+
+    def tradeoff(self, alpha: npt.ArrayLike) -> FloatArray:
+        """f(alpha), the least false negative rate of any test with false positive rate alpha."""
+        places = _rates(alpha)
+        return np.interp(places, *self.knots)
+
+    def delta_at(self, epsilon: float) -> float:
+        """The delta that goes with an epsilon: max_alpha 1 - f(alpha) - e^epsilon alpha."""
+        require_epsilon(epsilon)
+        alpha, beta = self.knots
+        with np.errstate(over="ignore", invalid="ignore"):
+            gain = 1 - beta - np.exp(min(epsilon, LARGEST_EPSILON)) * alpha
+        return float(min(max(0.0, gain.max()), 1.0))
+
+    def epsilon_at(self, delta: float) -> float:
+        """The smallest epsilon that goes with a delta, infinite if there is none; rounded up."""
+        require(0 <= delta <= 1, f"delta must lie in [0, 1], got {delta}")
+        if self.total_variation <= delta:
+            return 0.0
+        if delta == 0:
+            return self._pure_epsilon
+        if self.delta_at(LARGEST_EPSILON) > delta:
+            return math.inf
+        low, high = 0.0, LARGEST_EPSILON
+        while (middle := (low + high) / 2) not in (low, high):
+            low, high = (low, middle) if self.delta_at(middle) <= delta else (middle, high)
+        return high
+
+    @property
+    def total_variation(self) -> float:
+        """The largest total variation distance between the outputs on neighbours: delta_at(0)."""
+        return self.delta_at(0.0)
+
+    def largest_gap(self, low: float, high: float) -> float:
+        """max 1 - f(alpha) - alpha over low <= alpha <= high.
+
+        The gap is concave and, f being symmetric, largest at the fixed point of f, where it is the total variation.
+        That point is (1 - TV) / 2, and within rounding of the interval counts as inside: the safe side.
+        """
+        fixed = (1 - self.total_variation) / 2
+        if low - 1e-12 <= fixed <= high + 1e-12:
+            return self.total_variation
+        end = low if fixed < low else high
+        return max(0.0, 1 - float(self.tradeoff(end)) - end)
+
+    def crossing(self, slope: float) -> float:
+        """The place a where the curve meets the line slope * a, rounded down; slope > 0."""
+        alpha, beta = self.knots
+        above = beta - slope * alpha  # falls from beta[0] >= 0 to -slope
+        last = int(np.flatnonzero(above >= 0)[-1])
+        if last == alpha.size - 1:
+            return float(alpha[-1])
+        share = above[last] / (above[last] - above[last + 1])
+        return float((alpha[last] + share * (alpha[last + 1] - alpha[last])) * (1 - 1e-15))
+
+    @property
+    def _pure_epsilon(self) -> float:
+        """The epsilon that goes with delta = 0; infinite unless a notion knows better."""
+        return math.inf
+
+    @cached_property
+    def pairs(self) -> list[tuple[float, float]]:
+        """Pairs (epsilon, delta) that the guarantee implies, for bounds that take such a pair: try each."""
+        alpha, beta = self.knots
+        steep = -np.diff(beta) / np.diff(alpha)  # a tangent of slope -e^eps meets the curve where its slope changes
+        top = min(math.log(steep[0]) if steep[0] > 1 else 0.0, 50.0)
+        grid = np.linspace(0.0, top, 41)
+        deltas = (1 - beta - np.exp(grid)[:, None] * alpha).max(axis=1)
+        listed = list(zip(grid.tolist(), np.clip(deltas, 0.0, 1.0).tolist(), strict=True))
+        return listed + ([(self._pure_epsilon, 0.0)] if math.isfinite(self._pure_epsilon) else [])
+
+    def require_replace_one(self) -> None:
+        """Refuse a guarantee for another neighbouring relation, with the way out."""
+        require(
+            self.relation == "replace-one",
+            f"{self!r} is for adding or removing one record, the bounds are for replacing one; "
+            "call to_replace_one() to convert it.",
+            GuaranteeError,
+        )
+
+
+def _rates(alpha: npt.ArrayLike) -> FloatArray:
+    places = np.asarray(alpha, dtype=float)
+    require(bool(np.all((places >= 0) & (places <= 1))), "A false positive rate must lie in [0, 1].")
+    return places
+
+
+def require_times(times: int) -> None:
+    """Refuse a number of repetitions that is none."""
+    require(isinstance(times, int) and times >= 1, f"times must be a whole number of at least 1, got {times}")

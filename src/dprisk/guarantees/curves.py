@@ -1,0 +1,79 @@
+"""Trade-off curves as knots: convex, falling, symmetric, and never above the truth.
+
+A trade-off curve f(alpha) is the smallest false negative rate of any test that tells two neighbouring data sets apart
+with false positive rate alpha. A lower curve means more risk, so every approximation here lies below.
+"""
+
+import numpy as np
+
+from dprisk.types import FloatArray
+
+Knots = tuple[FloatArray, FloatArray]
+
+
+def lower_hull(alpha: FloatArray, beta: FloatArray) -> Knots:
+    """The lower convex hull of points, as knots with rising alpha: a minimum of curves need not be convex."""
+    order = np.lexsort((beta, alpha))
+    hull: list[tuple[float, float]] = []
+    for x, y in zip(alpha[order].tolist(), beta[order].tolist(), strict=True):
+        if hull and x == hull[-1][0]:
+            continue
+        while len(hull) > 1 and _turns_down(hull[-2], hull[-1], (x, y)):
+            hull.pop()
+        hull.append((x, y))
+    knots = np.array(hull)
+    return knots[:, 0], knots[:, 1]
+
+
+def symmetric(alpha: FloatArray, beta: FloatArray) -> Knots:
+    """The largest symmetric convex curve below the points: replacing one record works both ways."""
+    return lower_hull(np.concatenate([alpha, beta, [0.0, 1.0]]), np.concatenate([beta, alpha, [1.0, 0.0]]))
+
+
+def from_profile(epsilons: FloatArray, deltas: FloatArray) -> Knots:
+    """The curve of a mechanism that is (epsilon_i, delta_i)-DP for every i (Dong, Roth, Su 2022, Prop. 2.5).
+
+    f is the largest of the lines 1 - delta - e^eps alpha and their mirror images. `epsilons` must rise from 0.
+    """
+    # A line whose delta lies above the hull of the others is nowhere the largest.
+    steep, delta = lower_hull(np.exp(epsilons), np.minimum.accumulate(np.clip(deltas, 0.0, 1.0)))
+    meet = (delta[:-1] - delta[1:]) / (steep[1:] - steep[:-1])
+    height = 1 - delta[:-1] - steep[:-1] * meet
+    middle = (1 - delta[0]) / 2
+    left = (meet <= middle) & (height >= middle)
+    alpha = np.concatenate([[0.0], meet[left][::-1], [middle]])
+    beta = np.concatenate([[1 - delta[-1]], height[left][::-1], [middle]])
+    return symmetric(alpha, beta)
+
+
+def below_samples(alpha: FloatArray, beta: FloatArray) -> Knots:
+    """A curve below every convex curve through the given points.
+
+    Between two points a convex curve lies below their chord, but above the chords of the neighbouring intervals,
+    prolonged. Those are used.
+    """
+    alpha, beta = lower_hull(np.r_[0.0, alpha, 1.0], np.r_[1.0, beta, 0.0])
+    if alpha.size < 4:
+        return alpha, beta
+    slope = np.diff(beta) / np.diff(alpha)
+    x, y = alpha[1:-2], beta[1:-2]  # inner intervals: the chords on either side, prolonged, meet inside
+    before, after = slope[:-2], slope[2:]
+    gap = after - before
+    meet = np.where(gap > 0, (y - beta[2:-1] + after * alpha[2:-1] - before * x) / np.where(gap > 0, gap, 1.0), x)
+    depth = y + before * (meet - x)
+    first = alpha[0], max(0.0, beta[1] - slope[1] * alpha[1])  # the outer intervals have a neighbour on one side only
+    last = alpha[-1], max(0.0, beta[-2] + slope[-2] * (alpha[-1] - alpha[-2]))
+    xs = np.r_[first[0], alpha[1:-1], meet, last[0]]
+    ys = np.r_[min(first[1], 1.0), beta[1:-1], depth, last[1]]
+    return symmetric(xs, np.maximum(ys, 0.0))
+
+
+def group_of_two(alpha: FloatArray, beta: FloatArray) -> Knots:
+    """The curve of two steps between neighbours: 1 - (1 - f) o (1 - f) (Dong, Roth, Su 2022, Theorem 2.14)."""
+    places = np.union1d(alpha, np.interp(1 - alpha, beta[::-1], alpha[::-1]))
+    once = 1 - np.interp(places, alpha, beta)
+    return lower_hull(places, 1 - (1 - np.interp(once, alpha, beta)))
+
+
+def _turns_down(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> bool:
+    return (b[0] - a[0]) * (c[1] - a[1]) <= (b[1] - a[1]) * (c[0] - a[0])
