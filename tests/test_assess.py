@@ -93,7 +93,7 @@ def test_an_attack_needs_to_be_told_what_it_knows() -> None:
     attack = OptimalAttack(GRR(3, 1.0), Threat.membership(Prior.uniform(3)))
     with pytest.raises(DpriskError, match="pass its group"):
         attack.guess([0, 1], rng)
-    with pytest.raises(DpriskError, match="one group an output"):
+    with pytest.raises(DpriskError, match="each of the 2 outputs"):
         attack.guess([0, 1], rng, known=[0])
     with pytest.raises(DpriskError, match="'advantage' or 'success'"):
         OptimalAttack(GRR(3, 1.0), Threat(Prior.uniform(3)), "luck")

@@ -1,6 +1,7 @@
 """The command: what it prints, and what it says to wrong input."""
 
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dprisk import GRR, OUE, Geometric, Line, Prior, Ring, SubsetSelection, Threat, UnaryEncoding, assess
+from dprisk import GRR, OUE, Line, Prior, Ring, SubsetSelection, Threat, UnaryEncoding, assess
 from dprisk.cli import main
 
 
@@ -34,6 +35,9 @@ def files(tmp_path: Path) -> dict[str, str]:
         "columns": "name,count\na,1\n",
         "ragged": "0.5,0.5\n1\n",
         "partial": "label,group\na,x\n",
+        "twice": "label,count,count\na,1,2\n",
+        "mixed": "label,count\n10,1\n20,1\n65+,1\n",
+        "doubled": "label,group\na,x\na,y\nb,x\nc,x\n",
     }
     for name, text in texts.items():
         (tmp_path / f"{name}.csv").write_text(text)
@@ -57,8 +61,8 @@ ABC = Prior({"a": 0.5, "b": 0.3, "c": 0.2})
             lambda: assess(UnaryEncoding(3, 0.7, 0.2), Threat(ABC, ["x", "x", "y"])),
         ),
         (
-            "--mechanism geometric --epsilon 3 --prior {counts} --knows {ordered} --within 10",
-            lambda: assess(Geometric(3, 3.0), Threat(Prior([0.5, 0.3, 0.2]), ["x", "x", "y"], Line(10, [10, 20, 40]))),
+            "--mechanism grr --epsilon 3 --prior {counts} --knows {ordered} --within 10",
+            lambda: assess(GRR(3, 3.0), Threat(Prior([0.5, 0.3, 0.2]), ["x", "x", "y"], Line(10, [10, 20, 40]))),
         ),
         (
             "--mechanism grr --epsilon 1 --size 10 --within 2 --space ring",
@@ -115,13 +119,13 @@ def test_an_estimate_is_marked(capsys: pytest.CaptureFixture[str], monkeypatch: 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("--mechanism grr --epsilon -1 --size 3", "epsilon must be a finite number of at least 0, got -1.0"),
+        ("--mechanism grr --epsilon -1 --size 3", "epsilon must be a finite number of at least 0, got -1"),
         ("--mechanism grr --epsilon nan --size 3", "got nan"),
         ("--mechanism grr --epsilon two --size 3", "not a valid float"),
         ("--mechanism magic --epsilon 1 --size 3", "There is no mechanism 'magic'; choose one of grr"),
         ("--mechanism grr --size 3", "--epsilon is missing"),
         ("--mechanism grr --epsilon 1", "--size is missing"),
-        ("--mechanism grr --epsilon 1 --size 0", "size must be a whole number of at least 1"),
+        ("--mechanism grr --epsilon 1 --size 0", "must be a whole number of at least 1"),
         ("--mechanism grr --epsilon 1 --size 4 --prior {prior}", "--size says 4 records"),
         ("--mechanism grr --epsilon 1 --prior {off}", "sums to 1.3, not 1"),
         ("--mechanism grr --epsilon 1 --prior {empty}", "is empty"),
@@ -133,13 +137,28 @@ def test_an_estimate_is_marked(capsys: pytest.CaptureFixture[str], monkeypatch: 
         ("--mechanism grr --epsilon 1 --size 5 --knows {prior}", "no column `group`"),
         ("--mechanism grr --epsilon 1 --size 5 --within -2", "at least 0, got -2"),
         ("--mechanism grr --epsilon 1 --size 5 --within nan", "got nan"),
-        ("--mechanism grr --epsilon 1 --size 5 --space plane", "'line' or 'ring'"),
+        ("--mechanism grr --epsilon 1 --size 5 --within 1 --space plane", "'line' or 'ring'"),
         ("--mechanism grr --epsilon 1 --size 5 --p 0.5", "--p has no meaning for grr"),
-        ("--mechanism matrix --matrix {ragged}", "cannot be read as a matrix"),
+        ("--mechanism matrix --matrix {ragged}", "rows of equal length"),
         ("--mechanism matrix --matrix {matrix} --size 7", "takes 3 records, the prior has 7"),
         ("--mechanism ue --p 2 --q 0.1 --size 3", "p must lie in [0, 1]"),
-        ("--epsilon 1", "Missing option '--mechanism'"),
+        ("--epsilon 1", "Give either --mechanism or --guarantee"),
         ("--mechanism grr --epsilon 1 --size 5 --noise 3", "No such option '--noise'"),
+        ("--mechanism grr --epsilon 1 --size 5 --space ring", "--space has no meaning without --within"),
+        ("--mechanism laplace --epsilon 1 --prior {counts}", "rise in equal steps"),
+        ("--mechanism grr --epsilon 1 --size 5 --prior uniform:3", "takes no number"),
+        ("--mechanism grr --epsilon 1 --size 5 --seed -1", "a whole number of at least 0"),
+        ("--mechanism grr --epsilon 1 --size 5 --samples 1", "at least 2"),
+        ("--mechanism grr --epsilon 1 --size 99999999999999", "more memory"),
+        ("--mechanism grr --epsilon 1 --prior {twice}", "two columns `count`"),
+        ("--mechanism grr --epsilon 1 --prior {mixed} --within 5", "Some labels are numbers and some are not"),
+        ("--mechanism grr --epsilon 1 --prior {prior} --knows {doubled}", "names a record twice"),
+        ("--mechanism matrix --matrix {empty}", "holds no matrix"),
+        ("--mechanism grr --guarantee pure --epsilon 1 --size 5", "either --mechanism or --guarantee"),
+        ("--guarantee pure --epsilon 1 --size 5 --delta 0.1", "--delta has no meaning for pure"),
+        ("--guarantee approx --epsilon 1 --size 5", "--delta is missing"),
+        ("--guarantee gaussian --mu -1 --size 5", "mu must be a finite number of at least 0"),
+        ("--guarantee pure --epsilon 1 --size 5 --relation sideways", "'replace-one' or 'add-remove'"),
     ],
 )
 def test_wrong_input_gets_one_sentence_and_exit_code_2(
@@ -186,3 +205,80 @@ def test_the_import_is_light() -> None:
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     )
+
+
+def test_a_label_with_brackets_is_shown_as_it_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "prior.csv"
+    path.write_text("label,count\n[/b],1\n[other],3\n01234,2\n")
+    code, out, _ = run(capsys, monkeypatch, "assess", "--mechanism", "grr", "--epsilon", "1", "--prior", str(path))
+    assert code == 0
+    assert all(label in out for label in ("[/b]", "[other]", "01234"))
+
+
+def test_a_file_from_a_spreadsheet_is_read(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "prior.csv"
+    path.write_bytes('\ufeff"label","count"\r\n"a, b",3\r\n\r\nc,1\r\n'.encode())
+    code, out, _ = run(
+        capsys, monkeypatch, "assess", "--mechanism", "grr", "--epsilon", "1", "--prior", str(path), "--json"
+    )
+    assert code == 0
+    assert json.loads(out)["baseline"] == 0.75
+
+
+def test_the_command_alone_shows_help(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    code, out, err = run(capsys, monkeypatch)
+    assert (code, err) == (0, "")
+    assert "assess" in out
+    assert "calibrate" in out
+
+
+def test_a_guarantee_is_assessed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    told = json.loads(
+        run(capsys, monkeypatch, *["assess", "--guarantee", "pure", "--epsilon", "1", "--size", "10", "--json"])[1]
+    )
+    assert told["advantage"] == pytest.approx(0.1320, abs=5e-5)  # theory, table 3.5
+    assert told["advantage_bound"]["attained"] is True
+    doubled = run(
+        capsys,
+        monkeypatch,
+        *["assess", "--guarantee", "pure", "--epsilon", "0.5", "--size", "10", "--relation", "add-remove", "--json"],
+    )
+    assert json.loads(doubled[1])["advantage"] == told["advantage"]
+
+
+def test_noise_is_calibrated(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    told = json.loads(
+        run(
+            capsys,
+            monkeypatch,
+            *["calibrate", "--mechanism", "laplace", "--size", "10", "--advantage", "0.1", "--json"],
+        )[1]
+    )
+    assert told["epsilon"] == pytest.approx(-18 * math.log1p(-1 / 9), rel=1e-12)  # RAD Example 4.7, solved
+    assert told["advantage"] <= 0.1
+    assert told["bound"] <= 0.1
+    assert told["baseline"] == pytest.approx(0.1)
+    code, _, err = run(
+        capsys,
+        monkeypatch,
+        *["calibrate", "--mechanism", "laplace", "--size", "10", "--epsilon", "1", "--advantage", "0.1"],
+    )
+    assert (code, err) == (2, "Error: --epsilon is what is to be found; leave it out.\n")
+
+
+def test_the_register_is_shown(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    out = run(capsys, monkeypatch, "bounds")[1]
+    assert "worst-blocks" in out
+    listed = json.loads(run(capsys, monkeypatch, "bounds", "--json")[1])
+    assert {"name", "bounds", "statement", "needs", "source", "attained"} == set(listed[0])
+
+
+def test_every_option_of_a_table_works(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = "assess --mechanism grr --epsilon 1 --size 6 --prior zipf:1 --bounds"
+    assert "worst-blocks" in run(capsys, monkeypatch, *arguments.split())[1]
+    out = run(capsys, monkeypatch, *["calibrate", "--guarantee", "gaussian", "--size", "10", "--advantage", "0.1"])[1]
+    assert "choose mu" in out

@@ -257,10 +257,14 @@ def test_laplace_and_gaussian_profiles_match_a_fine_grid() -> None:
     [
         (lambda: GRR(3, -1.0), ParameterError, "epsilon must be a finite number of at least 0, got -1"),
         (lambda: GRR(3, math.nan), ParameterError, "got nan"),
-        (lambda: GRR(0, 1.0), ParameterError, "size must be a whole number of at least 1"),
+        (
+            lambda: GRR(0, 1.0),
+            ParameterError,
+            "size, the number of possible records, must be a whole number of at least 1",
+        ),
         (lambda: UnaryEncoding(3, 1.2, 0.1), ParameterError, r"p must lie in \[0, 1\]"),
         (lambda: SubsetSelection(5, 9.2, 0), MechanismError, "the best size is 1"),
-        (lambda: LocalHashing(5, 1.0, 1), MechanismError, "at least 2"),
+        (lambda: LocalHashing(5, 1.0, 1), ParameterError, "at least 2"),
         (lambda: Matrix([[0.5, 0.6]]), MechanismError, "row 0 sums to 1.1"),
         (lambda: Matrix([[0.5, 0.5], [1.0]]), MechanismError, "rows of equal length"),
         (lambda: Matrix([[1.0]]).with_epsilon(1.0), MechanismError, "no epsilon to set"),

@@ -13,7 +13,7 @@ from typing import Any, overload
 import numpy as np
 
 from dprisk import bounds, estimate, exact
-from dprisk.errors import TooLargeError
+from dprisk.errors import ThreatError, TooLargeError, as_whole, fail, require
 from dprisk.estimate import Estimate
 from dprisk.guarantees import Guarantee, as_guarantee
 from dprisk.mechanisms import Mechanism
@@ -64,7 +64,7 @@ class Assessment(ABC):
 
     @property
     def normalised_advantage(self) -> float:
-        """Advantage over 1 - kappa_pi, the advantage of seeing the record itself; 0 if there is nothing to learn."""
+        """Advantage over 1 - kappa_pi: 1 means always right on participants and never on others (RAD section 4)."""
         most = 1 - self.threat.prior.collision_probability
         return self.advantage / most if most > 1e-15 else 0.0
 
@@ -145,20 +145,27 @@ class Risk(Assessment):
 
     def most_at_risk(self, count: int = 5) -> list[tuple[Any, float]]:
         """The records of positive probability with the largest advantage, as (label, advantage)."""
-        prior = self.threat.prior
+        prior, count = self.threat.prior, as_whole("count", count, least=0)
         order = prior.support[np.argsort(-self.by_record[prior.support], kind="stable")][:count]
         return [(prior.name(int(record)), float(self.by_record[record])) for record in order]
 
     def sentence(self) -> str:
         """The risk in natural frequencies."""
         people = _people(self.success, self.baseline, self.advantage)
-        of, right, blind, more = (round(share * people) for share in (1, self.success, self.baseline, self.advantage))
+        right, blind, more = (round(share * people) for share in (self.success, self.baseline, self.advantage))
         about = "" if self.exact else "about "
+        if self.threat.knows.is_all:
+            return (
+                f"Of {people} people whose record is known, an attacker rightly says of {about}{more} more that they "
+                f"took part than it wrongly says of {people} who did not."
+            )
+        adds_up = abs(self.success - self.baseline - self.advantage) < 1e-9
+        right = blind + more if adds_up else right  # so that the rounded numbers add up too
         both = (
-            f"Of {of} people like this one, an attacker guesses {about}{right} right{self._goal()} "
+            f"Of {people} people like this one, an attacker guesses {about}{right} right{self._goal()} "
             f"after seeing the report, {blind} without it"
         )
-        if right - blind == more:
+        if adds_up:
             return f"{both}; taking part adds {about}{more}."
         return (
             f"{both}. An attacker who bets on what the report gives away, rather than on what is likely anyway, "
@@ -301,13 +308,23 @@ def assess(
     >>> assess(PureDP(1.0), Threat(Prior.zipf(10)))
     WorstCase(advantage<=0.156464, success<=0.374394, baseline=0.341417, by dprisk, theory 3.2)
     """
+    require(isinstance(threat, Threat), f"The second argument is a Threat, not {type(threat).__name__}.", ThreatError)
+    samples, confidence = estimate.checked(samples, confidence)
+    generator = as_generator(rng)
     if not isinstance(subject, Mechanism):
         return WorstCase(as_guarantee(subject), threat, thorough)
     try:
         return Risk(subject, threat, exact.best_attacker(subject, threat))
     except TooLargeError:
-        generator = np.random.default_rng(rng)
         return Risk(subject, threat, estimate.best_attacker(subject, threat, generator, samples, confidence))
+
+
+def as_generator(rng: np.random.Generator | int) -> np.random.Generator:
+    """A numpy Generator, or the one of a seed."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        return fail(f"rng is a numpy Generator or a seed (a whole number of at least 0), got {rng!r}")
 
 
 def _people(*shares: float) -> int:

@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from dprisk import exact
 from dprisk.assess import Risk, WorstCase, assess
-from dprisk.errors import GuaranteeError, MechanismError, ParameterError, fail, require
+from dprisk.errors import GuaranteeError, ParameterError, as_number, fail, require
 from dprisk.guarantees import ZCDP, ApproxDP, GaussianDP, Guarantee, dp_sgd
 from dprisk.guarantees.base import Relation
-from dprisk.mechanisms import Gaussian, Laplace, Mechanism, SetProtocol
+from dprisk.mechanisms import OLH, Gaussian, Laplace, Mechanism, SetProtocol
 from dprisk.threat import Threat
 
 Subject = Mechanism | Guarantee
@@ -52,13 +53,15 @@ class DPSGD:
 class Family:
     """Subjects that differ in one number; `rises` says whether the risk rises with it.
 
-    `sketches` build cheap stand-ins, roughest first, to find the neighbourhood of the answer with.
+    `sketches` build cheap stand-ins, roughest first, to find the neighbourhood of the answer with. `jumps` says that a
+    rounded size changes with the parameter: then a smaller parameter need not have the smaller risk.
     """
 
     parameter: str
     build: Callable[[float], Subject]
     rises: bool
     sketches: tuple[Callable[[float], Subject], ...] = ()
+    jumps: bool = False
 
 
 def as_family(template: Any) -> Family:
@@ -71,7 +74,7 @@ def as_family(template: Any) -> Family:
         case Gaussian():
             return Family("sigma", lambda sigma: Gaussian(template.size, sigma), False)
         case Mechanism():
-            return Family("epsilon", template.with_epsilon, True)
+            return Family("epsilon", template.with_epsilon, True, jumps=_jumps(template))
         case ApproxDP():
             return Family("epsilon", lambda epsilon: replace(template, epsilon=epsilon), True)
         case GaussianDP():
@@ -84,6 +87,12 @@ def as_family(template: Any) -> Family:
                 "GaussianDP, ZCDP or DPSGD.",
                 GuaranteeError,
             )
+
+
+def _jumps(template: Mechanism) -> bool:
+    """Whether the mechanism chooses a whole number from epsilon, alone or inside another."""
+    inner = [getattr(template, part) for part in ("mechanism", "first", "second") if hasattr(template, part)]
+    return isinstance(template, OLH) or getattr(template, "chooses_size", False) or any(map(_jumps, inner))
 
 
 @dataclass(frozen=True)
@@ -212,7 +221,8 @@ def calibrate(
 ) -> Calibration:
     """The weakest noise of a family that keeps one goal.
 
-    `family` is a mechanism or guarantee with any parameter, as a template, or `DPSGD`. The goal is an advantage or a
+    `family` is a mechanism or guarantee with any parameter, as a template, or `DPSGD`; the parameter found is the one
+    that it is made with (the nominal epsilon, where that differs from the true one). The goal is an advantage or a
     success against the threat, a true positive rate at a false positive rate, or an epsilon (with a delta, as a pair).
     Without a threat, the advantage is that of telling two neighbouring data sets apart: the total variation.
 
@@ -222,6 +232,7 @@ def calibrate(
     """
     goals = {"advantage": advantage, "success": success, "tpr_at_fpr": tpr_at_fpr, "epsilon": epsilon}
     given = [name for name, goal in goals.items() if goal is not None]
+    require(threat is None or isinstance(threat, Threat), f"{threat!r} is not a Threat.", ParameterError)
     require(len(given) == 1, f"Give exactly one goal of {', '.join(goals)}; got {', '.join(given) or 'none'}.")
     kind = as_family(family)
     measure, target, goal = _goal(given[0], goals[given[0]], threat)
@@ -232,6 +243,7 @@ def calibrate(
 def _goal(name: str, goal: Any, threat: Threat | None) -> tuple[Measure, float, str]:
     """What to measure, its limit, and both in words."""
     if name in ("advantage", "success"):
+        goal = as_number(f"The tolerated {name}", goal)
         require(0 < goal <= 1, f"The tolerated {name} must lie in (0, 1], got {goal}")
         if threat is None:
             require(name == "advantage", "A tolerated success needs a threat: success at what?", ParameterError)
@@ -260,14 +272,9 @@ def _goal(name: str, goal: Any, threat: Threat | None) -> tuple[Measure, float, 
 
 
 def _exact_or_bound(subject: Subject, threat: Threat, which: str) -> float:
-    risk = assess(subject, threat, samples=2)
-    measured = isinstance(subject, Mechanism) and not risk.exact
-    require(
-        not measured,
-        f"{subject!r} has no exact risk for this threat to calibrate by; calibrate its guarantee instead.",
-        MechanismError,
-    )
-    return float(getattr(risk, which))
+    if isinstance(subject, Mechanism):
+        return float(getattr(exact.best_attacker(subject, threat), which))
+    return float(getattr(assess(subject, threat), which))
 
 
 def _guarantee(subject: Subject) -> Guarantee:

@@ -94,6 +94,7 @@ GUARANTEES = {
         "relation",
     ),
 }
+SPACED = {"exponential", "geometric", "laplace", "gaussian"}  # which take the records to be equally spaced
 OPTIONAL = {"subset_size", "ends", "space", "relation"}
 SUBJECT = (
     click.option("--mechanism", metavar="NAME", help=f"One of {', '.join(MECHANISMS)}."),
@@ -132,7 +133,7 @@ THREAT = (
         help="none, all, or a CSV file with `group` (and `label`, unless in the order of the records).",
     ),
     click.option("--within", type=float, help="A guess this near the record counts as right; exact if left out."),
-    click.option("--space", default="line", show_default=True, help="Where distances are measured: line or ring."),
+    click.option("--space", help="Where distances are measured: line (default) or ring."),
 )
 OF_SUBJECT = {name for kind in (*MECHANISMS.values(), *GUARANTEES.values()) for name in kind.options} - {"space"}
 
@@ -149,10 +150,13 @@ def options(*groups: tuple[Callable[[Any], Any], ...]) -> Callable[[Any], Any]:
     return decorate
 
 
-@click.group()
+@click.group(no_args_is_help=False, invoke_without_command=True)
+@click.pass_context
 @click.version_option(__version__, prog_name="dprisk")
-def cli() -> None:
+def cli(context: click.Context) -> None:
     """What does a differentially private release risk, how much noise does it need?"""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 @cli.command("assess")
@@ -167,8 +171,9 @@ def assess_command(as_json: bool, all_bounds: bool, **given: Any) -> None:
     Tells how often the best attacker is right about one person, with the report and without it: exactly for a
     mechanism, at most for a guarantee.
     """
+    _, kind = _kind(given)
     threat = _threat(given)
-    risk = assess(_subject(given, threat.prior.size), threat, samples=given["samples"], rng=given["seed"])
+    risk = assess(_subject(kind, given, threat.prior), threat, samples=given["samples"], rng=given["seed"])
     if as_json:
         told = risk.to_dict() | {"inputs": _echo(given, threat)}
         if all_bounds and isinstance(risk, Risk):
@@ -194,10 +199,11 @@ def calibrate_command(as_json: bool, **given: Any) -> None:
     Finds the weakest noise that keeps a tolerated risk, never above it. The parameter to be found is left out.
     """
     require((given["tpr"] is None) == (given["fpr"] is None), "--tpr and --fpr go together.")
+    name, kind = _kind(given)
     threat = _threat(given)
     rates = None if given["tpr"] is None else (given["tpr"], given["fpr"])
     found = calibrate(
-        _template(given, threat.prior.size),
+        _template(name, kind, given, threat.prior),
         threat,
         advantage=given["advantage"],
         success=given["success"],
@@ -245,6 +251,12 @@ def main() -> None:
         message = problem.format_message() if isinstance(problem, click.ClickException) else str(problem)
         click.echo(f"Error: {message}", err=True)
         code = 2
+    except MemoryError:
+        click.echo("Error: This needs more memory than there is; choose a smaller size.", err=True)
+        code = 2
+    except OSError as problem:
+        click.echo(f"Error: {problem}", err=True)
+        code = 2
     except (click.Abort, KeyboardInterrupt):
         click.echo("Interrupted.", err=True)
         code = 130
@@ -264,18 +276,27 @@ def _kind(given: Options) -> tuple[str, Kind]:
             given[option] is None or option in takes,
             f"{flag(option)} has no meaning for {name}; it takes {', '.join(map(flag, takes))}.",
         )
+    require(
+        given["space"] is None or given["within"] is not None or "space" in takes,
+        "--space has no meaning without --within.",
+    )
     return name, known[name]
 
 
-def _subject(given: Options, size: int) -> Mechanism | Guarantee:
-    _, kind = _kind(given)
-    made: Mechanism | Guarantee = kind.make(size, given | {"relation": given["relation"] or "replace-one"})
+def _require_spacing(given: Options, prior: Prior) -> None:
+    if given["mechanism"] in SPACED:
+        prior.require_even_spacing(f"The mechanism {given['mechanism']}")
+
+
+def _subject(kind: Kind, given: Options, prior: Prior) -> Mechanism | Guarantee:
+    _require_spacing(given, prior)
+    made: Mechanism | Guarantee = kind.make(prior.size, given | {"relation": given["relation"] or "replace-one"})
     return made.to_replace_one() if isinstance(made, Guarantee) else made
 
 
-def _template(given: Options, size: int) -> Any:
+def _template(name: str, kind: Kind, given: Options, prior: Prior) -> Any:
     """What is to be calibrated: the subject with any value for the parameter that is to be found."""
-    name, kind = _kind(given)
+    _require_spacing(given, prior)
     relation = given["relation"] or "replace-one"
     require(relation == "replace-one", "Against a threat, noise is calibrated for replace-one neighbours.")
     if name == "dpsgd":
@@ -288,11 +309,11 @@ def _template(given: Options, size: int) -> Any:
     if sought is None:
         fail(f"{name} has no parameter to calibrate.")
     require(given[str(sought)] is None, f"{flag(str(sought))} is what is to be found; leave it out.")
-    return kind.make(size, given | {str(sought): ANY, "relation": relation})
+    return kind.make(prior.size, given | {str(sought): ANY, "relation": relation})
 
 
 def _threat(given: Options) -> Threat:
-    success = as_success(given["within"], given["space"])
+    success = as_success(given["within"], given["space"] or "line")
     prior = _prior(given["prior"], given["size"], given["matrix"])
     return Threat(prior, _knowledge(given["knows"], prior), success)
 
@@ -307,7 +328,8 @@ def _echo(given: Options, threat: Threat) -> Options:
 def _prior(text: str, size: int | None, matrix: Path | None) -> Prior:
     name, colon, number = text.partition(":")
     made: dict[str, Callable[..., Prior]] = {"uniform": Prior.uniform, "zipf": Prior.zipf, "geometric": Prior.geometric}
-    if name in made and not Path(text).is_file():
+    require(not text.startswith("uniform:"), "A uniform prior takes no number.")
+    if name in made:
         if size is None and matrix is not None:
             size = Matrix.from_file(matrix).size
         known_size = fail("--size is missing: how many possible records are there?") if size is None else size
@@ -328,14 +350,17 @@ def _knowledge(text: str, prior: Prior) -> Knowledge | str:
     if "label" not in table:
         return Knowledge.partition(table["group"])
     group = dict(zip(table["label"], table["group"], strict=True))
+    require(len(group) == len(table["label"]), f"{text} names a record twice.", InputFileError)
     names = [str(prior.name(record)) for record in range(prior.size)]
     missing = [name for name in names if name not in group]
     require(not missing, f"{text} has no group for the record {', '.join(missing[:1])}.", ThreatError)
+    unknown = sorted(set(group) - set(names))
+    require(not unknown, f"{text} names a record that the prior does not have: {', '.join(unknown[:1])}.", ThreatError)
     return Knowledge.partition([group[name] for name in names])
 
 
 def _print(table: RichTable, sentence: str = "") -> None:
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False)
     console.print(table)
     if sentence:
         console.print(sentence, soft_wrap=True)
@@ -348,7 +373,8 @@ def _advice(found: Calibration) -> str:
     # Rounded to the safe side, so that the printed number keeps the promise too.
     digits = 10.0 ** (2 - math.floor(math.log10(found.value)))
     if found.family.rises:
-        return f"To keep {goal}, choose {found.parameter} {math.floor(found.value * digits) / digits:g} or less."
+        less = "" if found.family.jumps else " or less"
+        return f"To keep {goal}, choose {found.parameter} {math.floor(found.value * digits) / digits:g}{less}."
     return f"To keep {goal}, choose {found.parameter} {math.ceil(found.value * digits) / digits:g} or more."
 
 

@@ -32,7 +32,7 @@ def set_protocol(mechanism: SetProtocol, threat: Threat) -> Optimum:
     heavier = before - np.repeat(before[starts], size)
     h = np.arange(rank.max() + 1)
     hit, miss = mechanism.hit(h), mechanism.miss(h)
-    gain, pair = (hit - miss)[rank], mechanism.pair_gain(h)[rank]
+    gain, pair = mechanism.gain(h)[rank], mechanism.pair_gain(h)[rank]
     each = gain * (1 - p) - pair * (1 - p - heavier)
 
     top = p[starts]
@@ -42,9 +42,11 @@ def set_protocol(mechanism: SetProtocol, threat: Threat) -> Optimum:
 
     by_record = np.empty(p.size)
     by_record[order] = _averaged_over_ties(each, p, group)
-    if threat.knows.is_all:  # a record that every guess hits cannot be avoided, and adds nothing
-        by_record[~threat.reach.can_avoid[groups]] = 0
-        return Optimum((pi * by_record)[order], p, by_record)
+    if threat.knows.is_all and not threat.success.is_exact:
+        # A record that every guess hits, or none, adds nothing to the advantage.
+        covered = threat.reach.covered
+        by_record[~(threat.reach.can_avoid[groups] & covered)] = 0
+        return Optimum((pi * by_record)[order], (pi * covered)[order], by_record)
     return Optimum(np.add.reduceat(p * each, starts), success, by_record)
 
 
@@ -62,12 +64,14 @@ def randomised_response(mechanism: GRR, threat: Threat) -> Optimum:
     mass = reach.sums(pi[:, None])
     lightest, heaviest = -reach.best(-mass)[:, 0], reach.best(mass)[:, 0]
     lightest_around, heaviest_around = -reach.largest_over(-mass[:, 0]), reach.largest_over(mass[:, 0])
-    size, shift = mechanism.size, mechanism.p - mechanism.q
+    size, shift = mechanism.size, float(mechanism.gain(np.array([1]))[0])  # p - q
+    heaviest_around = np.where(np.isfinite(heaviest_around), heaviest_around, 0.0)
+    covered = np.isfinite(lightest_around)
 
-    worth = np.where(np.isfinite(lightest_around), 1 - lightest_around, -lightest[groups])
+    worth = np.where(covered, 1 - lightest_around, -lightest[groups])
     inside = np.bincount(groups, weights=pi)
     advantage = shift * (np.bincount(groups, weights=pi * worth) - (1 - inside) * lightest)
-    here = np.maximum(mechanism.q * heaviest[groups], mechanism.q * heaviest_around + shift * pi)
+    here = np.maximum(mechanism.q * heaviest[groups], mechanism.q * heaviest_around + shift * pi * covered)
     elsewhere = mechanism.q * heaviest * (size - np.bincount(groups))
     return Optimum(advantage, np.bincount(groups, weights=here) + elsewhere, None)
 

@@ -1,6 +1,7 @@
 """The errors dprisk raises: one family, each named after what is wrong."""
 
-from typing import NoReturn
+import numbers
+from typing import Any, NoReturn
 
 
 class DpriskError(Exception):
@@ -46,14 +47,33 @@ def fail(message: str, error: type[DpriskError] = ParameterError) -> NoReturn:
     raise error(message)
 
 
-def require_epsilon(epsilon: float) -> None:
-    """Refuse an epsilon that is negative, infinite or not a number."""
-    require(0 <= epsilon < float("inf"), f"epsilon must be a finite number of at least 0, got {epsilon}")
+def as_number(name: str, value: Any) -> float:
+    """A real number, or an error that names it."""
+    plain = value.item() if hasattr(value, "item") and getattr(value, "ndim", 0) == 0 else value
+    if isinstance(plain, bool) or not isinstance(plain, numbers.Real):
+        fail(f"{name} must be a number, got {value!r}")
+    try:
+        return float(plain)
+    except OverflowError:
+        return fail(f"{name} is too large to compute with")
 
 
-def require_size(size: int) -> None:
-    """Refuse a universe without records."""
+def as_whole(name: str, value: Any, least: int = 1) -> int:
+    """A whole number of at least `least`, or an error that names it; 5.0 and numpy integers count."""
+    number = as_number(name, value)
     require(
-        isinstance(size, int) and size >= 1,
-        f"size must be a whole number of at least 1, the number of possible records; got {size}",
+        number.is_integer() and number >= least, f"{name} must be a whole number of at least {least}, got {value!r}"
     )
+    return int(number)
+
+
+def as_epsilon(epsilon: Any) -> float:
+    """A privacy parameter: finite and at least 0."""
+    value = as_number("epsilon", epsilon)
+    require(0 <= value < float("inf"), f"epsilon must be a finite number of at least 0, got {value:g}")
+    return abs(value)  # -0.0 is 0
+
+
+def as_size(size: Any) -> int:
+    """A number of possible records: at least 1."""
+    return as_whole("size, the number of possible records,", size)

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.errors import require
-from dprisk.exact import require_same_size
+from dprisk.errors import as_number, as_whole, require
+from dprisk.exact import posterior, require_match
 from dprisk.mechanisms import Mechanism
 from dprisk.optimum import Optimum
+from dprisk.reach import Reach
 from dprisk.threat import Threat
-from dprisk.types import FloatArray
+from dprisk.types import FloatArray, IntArray
 
 BLOCK_CELLS = 1 << 21
 MAX_SAMPLES, MIN_SAMPLES, SAMPLE_CELLS = 20_000, 500, 1 << 28
@@ -41,6 +42,13 @@ def default_samples(threat: Threat) -> int:
     return int(np.clip(SAMPLE_CELLS // threat.prior.size, MIN_SAMPLES, MAX_SAMPLES))
 
 
+def checked(samples: int | None, confidence: float) -> tuple[int | None, float]:
+    """The settings of an estimate, or an error that names the wrong one."""
+    confidence = as_number("confidence", confidence)
+    require(0 < confidence < 1, f"confidence must lie strictly between 0 and 1, got {confidence}")
+    return None if samples is None else as_whole("samples", samples, least=2), confidence
+
+
 def best_attacker(
     mechanism: Mechanism,
     threat: Threat,
@@ -51,14 +59,15 @@ def best_attacker(
     """RAD and ReRo of the best attackers, by sampling outputs and computing the attackers' gain on each exactly.
 
     With theta drawn from the mechanism on Z ~ pi, the posterior success sum_x max_c pi(c | theta) has mean ReRo, the
-    gain sum_x max_c [pi(c | theta) - pi(c)] has mean RAD: no attack is simulated, only outputs are.
+    gain sum_x max_c [pi(c | theta) - pi(c)] has mean RAD: no attack is simulated, only outputs are. The posterior of
+    the best blind guess has the baseline as its mean; subtracting it leaves values in [0, 1] that vary less.
     """
-    require_same_size(mechanism, threat)
-    samples = default_samples(threat) if samples is None else samples
-    require(isinstance(samples, int) and samples >= 2, f"samples must be a whole number of at least 2, got {samples}")
-    require(0 < confidence < 1, f"confidence must lie strictly between 0 and 1, got {confidence}")
+    require_match(mechanism, threat)
+    samples, confidence = checked(samples, confidence)
+    samples = samples or default_samples(threat)
     pi, reach = threat.prior.weights, threat.reach
     mass = reach.sums(pi[:, None])
+    blind = _first_best(reach, mass)
     block = max(1, BLOCK_CELLS // (pi.size + reach.guess.size))
     advantages, successes = [], []
     by_group = np.zeros((2, reach.starts.size))
@@ -66,8 +75,9 @@ def best_attacker(
         count = min(block, samples - start)
         outputs = mechanism.sample(child.choice(pi.size, size=count, p=pi), child)
         hits = reach.sums(posterior(mechanism.log_likelihood(outputs), pi))
-        gains = reach.best(hits - mass)
-        best = reach.best(hits)
+        luck = hits[blind] - mass[blind]
+        gains = reach.best(hits - mass) - luck
+        best = reach.best(hits) - luck
         by_group += gains.sum(axis=1), best.sum(axis=1)
         advantages.append(gains.sum(axis=0))
         successes.append(best.sum(axis=0))
@@ -79,16 +89,9 @@ def best_attacker(
         None,
         samples,
         confidence,
-        mean_interval(advantage, -threat.baseline, 1.0, confidence),
-        mean_interval(success, 0.0, 1.0, confidence),
+        mean_interval(advantage, 0.0, 1.0, confidence),
+        mean_interval(success, threat.baseline, 1.0, confidence),
     )
-
-
-def posterior(log_likelihood: FloatArray, pi: FloatArray) -> FloatArray:
-    """P(record | output), records x outputs, from log-likelihoods given as outputs x records."""
-    weight = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True)) * pi
-    weight /= weight.sum(axis=1, keepdims=True)
-    return np.ascontiguousarray(weight.T)
 
 
 def mean_interval(values: FloatArray, low: float, high: float, confidence: float) -> tuple[float, float]:
@@ -101,3 +104,9 @@ def mean_interval(values: FloatArray, low: float, high: float, confidence: float
     width = math.sqrt(2 * float(values.var(ddof=1)) * log_term / n) + 7 * (high - low) * log_term / (3 * (n - 1))
     mean = float(values.mean())
     return max(low, mean - width), min(high, mean + width)
+
+
+def _first_best(reach: Reach, mass: FloatArray) -> IntArray:
+    """The first set of largest prior mass in each group: what a blind attacker guesses."""
+    top = np.flatnonzero(mass[:, 0] == reach.best(mass)[reach.group, 0])
+    return top[np.unique(reach.group[top], return_index=True)[1]]

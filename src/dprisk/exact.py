@@ -20,22 +20,26 @@ from dprisk.reach import Reach, Windows
 from dprisk.threat import Threat
 from dprisk.types import FloatArray
 
-MAX_CELLS = 1 << 30  # entries of a channel that are enumerated before we say that exact is out of reach
-TIE = 1e-12  # sets whose value differs by less than this part of p(theta) are taken as equally good
+TIE = 1e-12  # sets whose value differs by less than this part of the mass at stake are taken as equally good
 
 
-def require_same_size(mechanism: Mechanism, threat: Threat) -> None:
-    """Refuse a mechanism and a threat over different universes."""
+def require_match(mechanism: Mechanism, threat: Threat) -> None:
+    """Refuse a mechanism and a threat over different records, or over the same in another order."""
     require(
         mechanism.size == threat.prior.size,
         f"The mechanism takes {mechanism.size} records, the prior has {threat.prior.size}; they must be the same.",
+        MechanismError,
+    )
+    order, labels = getattr(mechanism, "labels", None), threat.prior.labels
+    require(
+        order is None or labels is None or order == labels,
+        "The mechanism lists its records in another order than the prior; make it with nodes=prior.labels.",
         MechanismError,
     )
 
 
 def best_attacker(mechanism: Mechanism, threat: Threat) -> Optimum:
     """RAD and ReRo of the best attackers, exactly; refuses what would take an enumeration beyond reach."""
-    require_same_size(mechanism, threat)
     structured = _structure(mechanism, threat)
     if structured is not None:
         return structured
@@ -43,9 +47,8 @@ def best_attacker(mechanism: Mechanism, threat: Threat) -> Optimum:
     return enumerate_outputs(mechanism, threat)
 
 
-def success(mechanism: Mechanism, threat: Threat) -> float:
+def best_success(mechanism: Mechanism, threat: Threat) -> float:
     """ReRo alone, at half the work where the outputs must be listed: the posterior Bayes vulnerability."""
-    require_same_size(mechanism, threat)
     structured = _structure(mechanism, threat)
     if structured is not None:
         return structured.success
@@ -57,7 +60,6 @@ def success(mechanism: Mechanism, threat: Threat) -> float:
 
 def advantage_by_record(mechanism: Mechanism, threat: Threat) -> FloatArray:
     """The advantage of the best attacker on each record, ties broken at random: who is most at risk."""
-    require_same_size(mechanism, threat)
     structured = _structure(mechanism, threat)
     if structured is not None and structured.by_record is not None:
         return structured.by_record
@@ -75,8 +77,7 @@ def enumerate_outputs(mechanism: Mechanism, threat: Threat) -> Optimum:
         evidence = pi @ columns  # p(theta)
         hits = reach.sums(joint)
         success += reach.best(hits).sum(axis=1)
-        hits -= mass * evidence
-        advantage += reach.best(hits).sum(axis=1)
+        advantage += reach.best(hits - mass * evidence).sum(axis=1)
     return Optimum(advantage, success, None)
 
 
@@ -91,9 +92,11 @@ def block_size(reach: Reach, records: int) -> int:
 
 def _structure(mechanism: Mechanism, threat: Threat) -> Optimum | None:
     """The closed form that applies, if one does."""
-    one_record = threat.success.is_exact or threat.knows.is_all
-    if isinstance(mechanism, SetProtocol) and one_record:
-        return closed_forms.set_protocol(mechanism, threat)
+    require_match(mechanism, threat)
+    if isinstance(mechanism, SetProtocol):
+        one_record = threat.success.is_exact or threat.knows.is_all or threat.reach.is_single
+        if one_record:
+            return closed_forms.set_protocol(mechanism, threat)
     if isinstance(mechanism, GRR):
         return closed_forms.randomised_response(mechanism, threat)
     simplest = threat.success.is_exact and threat.knows.is_none and threat.prior.is_uniform
@@ -109,26 +112,38 @@ def _enumerate_by_record(mechanism: Mechanism, threat: Threat) -> FloatArray:
     for columns in mechanism.channel(block_size(reach, threat.prior.size)):
         evidence = pi @ columns
         worth = reach.sums(pi[:, None] * columns) - mass * evidence
-        chosen = reach.cover(choice_probabilities(reach, worth, TIE * evidence))
+        chosen = reach.cover(choice_probabilities(reach, worth, mass, evidence))
         total += (chosen * (columns - evidence)).sum(axis=1)
     return total
 
 
-def choice_probabilities(reach: Reach, worth: FloatArray, tolerance: FloatArray) -> FloatArray:
+def choice_probabilities(reach: Reach, worth: FloatArray, mass: FloatArray, evidence: FloatArray) -> FloatArray:
     """How likely Algorithm 1 picks each set: evenly among the best of its group."""
-    tied = worth >= reach.best(worth)[reach.group] - tolerance
+    at_stake = reach.best(mass)[reach.group] * evidence
+    tied = worth >= reach.best(worth)[reach.group] - TIE * at_stake
     share: FloatArray = tied / np.add.reduceat(tied, reach.starts, axis=0, dtype=float)[reach.group]
     return share
 
 
-def _listable(mechanism: Mechanism) -> bool:
-    return math.isfinite(mechanism.n_outputs) and mechanism.n_outputs * mechanism.size <= MAX_CELLS
-
-
 def _require_listable(mechanism: Mechanism) -> None:
     require(
-        _listable(mechanism),
+        mechanism.is_listable,
         f"{mechanism!r} has {mechanism.n_outputs:.3g} outputs for {mechanism.size} records and no closed form for this "
-        "threat; `assess` gives a Monte Carlo estimate instead.",
+        "threat, so the exact value is out of reach.",
         TooLargeError,
     )
+
+
+def posterior(log_likelihood: FloatArray, pi: FloatArray) -> FloatArray:
+    """P(record | output), records x outputs, from log-likelihoods given as outputs x records."""
+    with np.errstate(divide="ignore"):
+        joint = log_likelihood + np.log(pi)
+    top = joint.max(axis=1, keepdims=True)
+    require(
+        bool(np.all(top > -np.inf)),
+        "An output is impossible: no record of positive probability can have made it.",
+        MechanismError,
+    )
+    weight = np.exp(joint - top)
+    weight /= weight.sum(axis=1, keepdims=True)
+    return np.ascontiguousarray(weight.T)

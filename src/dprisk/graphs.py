@@ -5,31 +5,58 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.errors import ThreatError, require
+from dprisk.errors import ThreatError, as_number, require
 from dprisk.types import AnyArray, FloatArray
 
 BLOCK_CELLS = 1 << 22
 
 
 def adjacency(graph: Any, weight: str | None = None, nodes: Sequence[Any] | None = None) -> Any:
-    """A sparse matrix of edge lengths (1 a hop without `weight`) from a networkx graph or a square matrix."""
+    """A sparse matrix of edge lengths (1 for a hop, without `weight`) from a networkx graph or a square matrix.
+
+    `nodes` is the order of the rows: every node of the graph, once.
+    """
     from scipy import sparse
 
-    if hasattr(graph, "nodes"):
-        import networkx as nx
-
-        order = list(graph.nodes) if nodes is None else list(nodes)
-        missing = [node for node in order if node not in graph]
-        require(not missing, f"The graph has no node {missing[:1]}; its nodes must be the records.", ThreatError)
-        edges = sparse.csr_array(nx.to_scipy_sparse_array(graph, order, weight=weight, dtype=float, format="csr"))
-    else:
-        require(weight is None, "`weight` names an edge attribute of a networkx graph; a matrix has none.", ThreatError)
+    if hasattr(graph, "nodes") and hasattr(graph, "edges"):
+        return _of_networkx(graph, weight, nodes)
+    require(weight is None, "`weight` names an edge attribute of a networkx graph; a matrix has none.", ThreatError)
+    try:
         edges = sparse.csr_array(graph, dtype=float)
-        require(edges.shape[0] == edges.shape[1], f"An adjacency matrix is square, got {edges.shape}.", ThreatError)
+    except (TypeError, ValueError):
+        raise ThreatError("A graph is a networkx graph or an adjacency matrix.") from None
+    require(
+        edges.ndim == 2 and edges.shape[0] == edges.shape[1] and edges.shape[0] > 0,
+        f"An adjacency matrix is square, got shape {edges.shape}.",
+        ThreatError,
+    )
     require(edges.nnz == 0 or bool(edges.data.min() >= 0), "Edge lengths must be at least 0.", ThreatError)
-    if weight is None and hasattr(graph, "nodes"):
-        edges.data[:] = 1.0
     return edges
+
+
+def _of_networkx(graph: Any, weight: str | None, nodes: Sequence[Any] | None) -> Any:
+    from scipy import sparse
+
+    order = list(graph.nodes) if nodes is None else list(nodes)
+    place = {node: number for number, node in enumerate(order)}
+    require(
+        len(place) == len(order) > 0 and set(place) == set(graph.nodes),
+        "The records must be the nodes of the graph, each once: with fewer, ways through the others would be lost.",
+        ThreatError,
+    )
+    shortest: dict[tuple[int, int], float] = {}
+    for start, end, data in graph.edges(data=True):
+        require(
+            weight is None or weight in data,
+            f"The edge from {start!r} to {end!r} has no {weight!r}; give every edge its length.",
+            ThreatError,
+        )
+        length = 1.0 if weight is None else as_number(f"The {weight} of an edge", data[weight])
+        require(length >= 0, f"The {weight} of an edge must be at least 0, got {length:g}.", ThreatError)
+        for way in ((place[start], place[end]), (place[end], place[start]))[: 1 if graph.is_directed() else 2]:
+            shortest[way] = min(length, shortest.get(way, length))  # of parallel edges the shortest counts
+    rows, columns = np.array(list(shortest)).T if shortest else np.zeros((2, 0), dtype=int)
+    return sparse.csr_array((list(shortest.values()), (rows, columns)), shape=(len(order), len(order)), dtype=float)
 
 
 def distances(edges: Any, limit: float = np.inf) -> Iterator[tuple[int, FloatArray]]:

@@ -4,14 +4,14 @@ Nothing known is one group (reconstruction), everything known is a group a recor
 attributes known is anything between (attribute inference): one formula, three settings.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from dprisk.errors import ThreatError, require
-from dprisk.tables import column, encode
+from dprisk.tables import column, encode, rows_of
 from dprisk.types import IntArray, Table
 
 
@@ -25,6 +25,14 @@ class Knowledge:
 
     groups: IntArray
     names: tuple[Any, ...]
+
+    def __post_init__(self) -> None:
+        used = np.unique(self.groups)
+        require(
+            np.array_equal(used, np.arange(len(self.names))),
+            "Groups are numbered 0, 1, ... without gaps, with a name for each; use Knowledge.partition.",
+            ThreatError,
+        )
 
     @classmethod
     def none(cls, size: int) -> Self:
@@ -45,10 +53,11 @@ class Knowledge:
     @classmethod
     def columns(cls, table: Table, names: Sequence[str]) -> Self:
         """The attacker knows these columns of a table with one row a record."""
+        names = [names] if isinstance(names, str) else names
         require(len(names) > 0, "Name at least one known column, or use knows='none'.", ThreatError)
         if len(names) == 1:
             return cls.partition(column(table, names[0]))
-        return cls.partition(zip(*(column(table, name) for name in names), strict=True))
+        return cls.partition(rows_of(table, names))
 
     @property
     def size(self) -> int:
@@ -87,10 +96,15 @@ def as_knowledge(knows: "Knowledge | str | Iterable[Any] | None", size: int, nam
     if isinstance(knows, str):
         require(knows == "all", f"knows must be 'none', 'all' or one group label a record, got {knows!r}", ThreatError)
         return Knowledge.all(size, names)
+    if isinstance(knows, Mapping):
+        labels = range(size) if names is None else names
+        missing = [label for label in labels if label not in knows]
+        require(not missing, f"The knowledge names no group for the record {missing[:1]}.", ThreatError)
+        knows = [knows[label] for label in labels]
     knowledge = knows if isinstance(knows, Knowledge) else Knowledge.partition(knows)
     require(
         knowledge.size == size,
-        f"The knowledge names a group for {knowledge.size} records, the prior has {size}; give one a record.",
+        f"The knowledge names a group for {knowledge.size} records, the prior has {size}; each record needs one.",
         ThreatError,
     )
     return knowledge

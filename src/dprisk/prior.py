@@ -1,5 +1,6 @@
 """What the attacker believes about the record before the release."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,8 +10,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import InputFileError, PriorError, require, require_size
-from dprisk.tables import as_number_if_all, encode, numbers, plain, read_csv
+from dprisk.errors import InputFileError, PriorError, as_number, as_size, require
+from dprisk.tables import as_floats, encode, listed, natural, numbers, read_csv, require_present
 from dprisk.types import FloatArray, IntArray
 
 SUM_TOLERANCE = 1e-9
@@ -32,14 +33,12 @@ class Prior:
     labels: tuple[Any, ...] | None = None
 
     def __init__(self, weights: npt.ArrayLike | Mapping[Any, float], labels: Iterable[Any] | None = None) -> None:
-        if isinstance(weights, Mapping):
-            require(labels is None, "A mapping brings its own labels; drop `labels`.", PriorError)
-            weights, labels = list(weights.values()), list(weights)
+        weights, labels = _with_labels(weights, labels)
         mass = _mass(weights, "probabilities")
         total = float(mass.sum())
         require(
             abs(total - 1) <= SUM_TOLERANCE,
-            f"The prior sums to {total:.10g}, not 1. If these are counts, use Prior.from_counts "
+            f"The prior sums to {total:.10g}, not 1. If these are counts or rounded shares, use Prior.from_counts "
             "(in a file: name the column `count`).",
             PriorError,
         )
@@ -50,7 +49,7 @@ class Prior:
     @classmethod
     def uniform(cls, size: int, labels: Iterable[Any] | None = None) -> Self:
         """Every one of `size` records equally likely."""
-        require_size(size)
+        size = as_size(size)
         return cls(np.full(size, 1 / size), labels)
 
     @classmethod
@@ -60,20 +59,19 @@ class Prior:
         >>> Prior.from_counts({"flu": 30, "cold": 70}).to_dict()
         {'flu': 0.3, 'cold': 0.7}
         """
-        if isinstance(counts, Mapping):
-            require(labels is None, "A mapping brings its own labels; drop `labels`.", PriorError)
-            counts, labels = list(counts.values()), list(counts)
+        counts, labels = _with_labels(counts, labels)
         mass = _mass(counts, "counts")
-        require(mass.sum() > 0, "All counts are 0; at least one must be positive.", PriorError)
+        require(mass.max() > 0, "All counts are 0; at least one must be positive.", PriorError)
+        mass = mass / mass.max()  # so that the sum cannot overflow
         return cls(mass / mass.sum(), labels)
 
     @classmethod
     def from_column(cls, values: Iterable[Any]) -> Self:
         """The frequencies in a column of observed values (a list, a pandas or polars series, an array)."""
-        entries = values.to_list() if hasattr(values, "to_list") else plain(np.asarray(values))
+        require(not isinstance(values, Mapping), "A mapping label -> count is for Prior.from_counts.", PriorError)
+        entries = listed(values)
         require(len(entries) > 0, "The column is empty; a prior needs at least one observed value.", PriorError)
-        missing = sum(entry is None or entry != entry for entry in entries)
-        require(missing == 0, f"The column has {missing} missing values; drop or fill them first.", PriorError)
+        require_present(entries, "The column")
         codes, distinct = encode(entries)
         return cls.from_counts(np.bincount(codes), distinct)
 
@@ -87,7 +85,7 @@ class Prior:
         table = read_csv(path)
         if column is not None:
             require(column in table, f"{path} has no column `{column}`; it has {_names(table)}.", InputFileError)
-            return cls.from_column(as_number_if_all(table[column]))
+            return cls.from_column(natural(table[column]))
         require("label" in table, f"{path} has no column `label`; it has {_names(table)}.", InputFileError)
         given = [name for name in ("probability", "count") if name in table]
         require(
@@ -96,21 +94,23 @@ class Prior:
             InputFileError,
         )
         build = cls if given == ["probability"] else cls.from_counts
-        return build(numbers(table[given[0]], given[0], path), as_number_if_all(table["label"]))
+        return build(numbers(table[given[0]], given[0], path), natural(table["label"]))
 
     @classmethod
     def zipf(cls, size: int, exponent: float = 1.0) -> Self:
         """The k-th record has weight k ** -exponent."""
-        require_size(size)
+        size = as_size(size)
+        exponent = as_number("the zipf exponent", exponent)
         require(0 <= exponent < np.inf, f"the zipf exponent must be finite and at least 0, got {exponent}", PriorError)
-        return cls.from_counts(np.arange(1, size + 1) ** -float(exponent))
+        return cls.from_counts(np.arange(1, size + 1) ** -exponent)
 
     @classmethod
     def geometric(cls, size: int, ratio: float = 0.5) -> Self:
         """Each record is `ratio` times as likely as the one before it."""
-        require_size(size)
+        size = as_size(size)
+        ratio = as_number("the ratio", ratio)
         require(0 < ratio <= 1, f"the ratio must lie in (0, 1], got {ratio}", PriorError)
-        return cls.from_counts(float(ratio) ** np.arange(size))
+        return cls.from_counts(ratio ** np.arange(size))
 
     @property
     def size(self) -> int:
@@ -152,11 +152,26 @@ class Prior:
         return record if self.labels is None else self.labels[record]
 
     def positions(self) -> FloatArray:
-        """Where the records lie on a line: at their labels if these are numbers, else at 0, 1, 2, ..."""
-        labels = as_number_if_all(self.labels) if self.labels is not None else None
-        if labels is None or any(isinstance(label, str | bool | tuple) for label in labels):
+        """Where the records lie on a line: at their labels if these are numbers, at 0, 1, 2, ... if none is one."""
+        places = [_place(label) for label in self.labels or ()]
+        known = [place for place in places if place is not None]
+        if not known:
             return np.arange(self.size, dtype=float)
-        return np.asarray(labels, dtype=float)
+        require(
+            len(known) == self.size,
+            f"Some labels are numbers and some are not ({self.labels[places.index(None)]!r}); "
+            "say where the records lie, with Line(eta, positions)."
+            if self.labels and None in places
+            else "",
+            PriorError,
+        )
+        return np.array(known)
+
+    def require_even_spacing(self, what: str) -> None:
+        """Refuse number labels that do not rise in equal steps, for `what` takes records to be equally spaced."""
+        gaps = np.diff(self.positions())
+        even = gaps.size == 0 or (gaps.min() > 0 and np.ptp(gaps) <= 1e-9 * gaps.max())
+        require(bool(even), f"{what} takes the records to rise in equal steps, but the labels do not.", PriorError)
 
     def to_dict(self) -> dict[Any, float]:
         """Label -> probability."""
@@ -170,36 +185,50 @@ class Prior:
         )
 
 
-def _mass(values: npt.ArrayLike, what: str) -> FloatArray:
+def _mass(values: Any, what: str) -> FloatArray:
     """Finite, non-negative numbers in one dimension, or an error that names the first that is not."""
-    try:
-        mass = np.array(values, dtype=float)
-    except (TypeError, ValueError):
-        raise PriorError(f"The {what} must be numbers.") from None
+    mass = as_floats(values, f"The {what}", PriorError)
     require(mass.ndim == 1 and mass.size > 0, f"The {what} must be a non-empty list of numbers.", PriorError)
     for ok, rule in ((np.isfinite(mass), "finite"), (mass >= 0, "at least 0")):
         where = np.flatnonzero(~ok)
-        require(where.size == 0, f"All {what} must be {rule}; entry {_first(where)} is {_at(mass, where)}.", PriorError)
+        first = f"entry {where[0]} is {mass[where[0]]:g}" if where.size else ""
+        require(where.size == 0, f"All {what} must be {rule}; {first}.", PriorError)
     return mass
 
 
-def _first(where: IntArray) -> str:
-    return str(where[0]) if where.size else ""
+def _with_labels(values: Any, labels: Iterable[Any] | None) -> tuple[Any, Iterable[Any] | None]:
+    """Values and labels of a mapping or of a pandas series with an index of its own."""
+    if not isinstance(values, Mapping) and not (hasattr(values, "index") and hasattr(values, "items")):
+        return values, labels
+    names = list(values.keys())
+    own = isinstance(values, Mapping) or names != list(range(len(names)))
+    require(not own or labels is None, "A mapping brings its own labels; drop `labels`.", PriorError)
+    numbers_only = list(values.values()) if isinstance(values, Mapping) else list(values)
+    return numbers_only, names if own else labels
 
 
-def _at(mass: FloatArray, where: IntArray) -> str:
-    return str(mass[where[0]]) if where.size else ""
+def _place(label: Any) -> float | None:
+    """The number that a label is, or None."""
+    try:
+        place = float(label) if not isinstance(label, bool) else math.nan
+    except (TypeError, ValueError):
+        return None
+    return place if math.isfinite(place) else None
 
 
 def _labels(labels: Iterable[Any] | None, size: int) -> tuple[Any, ...] | None:
     if labels is None:
         return None
-    names = tuple(labels.tolist() if isinstance(labels, np.ndarray) else labels)
-    require(len(names) == size, f"{len(names)} labels for {size} records; give one a record.", PriorError)
-    seen: set[Any] = set()
-    for name in names:
-        require(name not in seen, f"The label {name!r} appears twice; each record needs its own.", PriorError)
-        seen.add(name)
+    names = tuple(listed(labels))
+    require(len(names) == size, f"{len(names)} labels for {size} records; give each record its own.", PriorError)
+    require_present(names, "The list of labels")
+    try:
+        seen: set[Any] = set()
+        for name in names:
+            require(name not in seen, f"The label {name!r} appears twice; each record needs its own.", PriorError)
+            seen.add(name)
+    except TypeError:
+        raise PriorError("Labels must be plain values such as text and numbers, not lists.") from None
     return names
 
 

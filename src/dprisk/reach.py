@@ -2,7 +2,7 @@
 
 Seen an output, an attacker who knows that the record lies in group x picks a guess g. All that matters
 of g is the set of records of the group on which it succeeds, S_g and a^-1(x). A `Reach` lists these sets, group by
-group and each once, and does the two sums that every computation needs: the mass in each set, and the
+group, and does the two sums that every computation needs: the mass in each set, and the
 sets over each record. The best attacker then takes, in each group, the set of largest value.
 
 An empty set in a group means that a guess exists that is never right there. It is listed only if such a guess
@@ -10,6 +10,7 @@ exists: without one the attacker cannot avoid a loss (theory, gotcha 4).
 """
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from dprisk.types import BoolArray, FloatArray, IntArray
 
 
 class Reach(ABC):
-    """Sets of records, sorted by knowledge group.
+    """Sets of records, sorted by knowledge group. With several groups, no set is listed twice in one.
 
     `guess[c]` is a guess whose set is c, `group[c]` the group that c belongs to, and
     `starts[x]` the first set of group x.
@@ -30,7 +31,7 @@ class Reach(ABC):
 
     @abstractmethod
     def sums(self, values: FloatArray) -> FloatArray:
-        """Sum the rows of `values` (records x anything) over each set."""
+        """Sum the rows of `values` (records x anything) over each set. The result may be `values` itself."""
 
     @abstractmethod
     def cover(self, shares: FloatArray) -> FloatArray:
@@ -51,11 +52,25 @@ class Reach(ABC):
         best: FloatArray = np.maximum.reduceat(values, self.starts, axis=0)
         return best
 
+    @cached_property
+    def sizes(self) -> FloatArray:
+        """How many records each set holds."""
+        return self.sums(np.ones((self._records, 1)))[:, 0]
+
     @property
     def can_avoid(self) -> BoolArray:
         """For each group, whether some guess is never right in it."""
-        sizes = self.sums(np.ones((self._records, 1)))
-        return np.asarray(self.best(-sizes)[:, 0] == 0)
+        return np.asarray(self.best(-self.sizes[:, None])[:, 0] == 0)
+
+    @property
+    def covered(self) -> BoolArray:
+        """For each record, whether some guess is right about it."""
+        return self.largest_over(self.sizes) > -np.inf
+
+    @property
+    def is_single(self) -> bool:
+        """Whether it is as with exact success: every record alone, and a guess that is sure to fail in each group."""
+        return bool(self.sizes.max() <= 1 and self.covered.all() and (self.starts.size == 1 or self.can_avoid.all()))
 
     _records: int
 
@@ -125,11 +140,11 @@ class Sets(Reach):
         cells = members.shape[0] * members.shape[1]
         # scipy's sparse product runs at about a twelfth of the speed of BLAS; 2^25 cells are 256 MB.
         dense = members.nnz * 12 > cells and cells <= 1 << 25
+        self._sparse = members
         self._members = members.toarray() if dense else members
-        self._by_record = members.tocsc()
 
     def members(self) -> Any:
-        return self._by_record.tocsr()
+        return self._sparse
 
     def sums(self, values: FloatArray) -> FloatArray:
         result: FloatArray = self._members @ np.ascontiguousarray(values)
@@ -141,10 +156,10 @@ class Sets(Reach):
 
     def largest_over(self, values: FloatArray) -> FloatArray:
         result = np.full(self._records, -np.inf)
-        starts = self._by_record.indptr
-        covered = np.flatnonzero(np.diff(starts))
+        by_record = self._sparse.tocsc()
+        covered = np.flatnonzero(np.diff(by_record.indptr))
         if covered.size:
-            result[covered] = np.maximum.reduceat(values[self._by_record.indices], starts[covered])
+            result[covered] = np.maximum.reduceat(values[by_record.indices], by_record.indptr[covered])
         return result
 
 
@@ -157,7 +172,8 @@ def windows(positions: FloatArray, eta: float, groups: IntArray, circumference: 
     """
     begin, guess, ends = _balls(positions, eta, circumference)
     turns = 1 if circumference is None else 2
-    if circumference is not None and 2 * eta >= circumference:  # every ball is the whole ring
+    slack = rounding_slack(eta, positions)
+    if circumference is not None and 2 * (eta + slack) >= circumference:  # every ball is the whole ring
         begin, guess, ends, turns = begin[:1], guess[:1], np.array([np.inf]), 1
         begin = np.array([-np.inf])
     place = np.concatenate([positions + turn * (circumference or 0.0) for turn in range(turns)])
@@ -205,12 +221,16 @@ def sets(success: Any, groups: IntArray) -> Sets:
 def _balls(positions: FloatArray, eta: float, circumference: float | None) -> tuple[FloatArray, IntArray, FloatArray]:
     """Begin, a record to name, and end of the ball of each distinct guess, sorted by begin."""
     where, guess = np.unique(positions, return_index=True)
-    # 0.1 + 0.2 is not 0.3: a distance that differs from eta by rounding only counts as eta.
-    slack = 1e-12 * max(eta, float(np.abs(where).max()), circumference or 0.0)
+    slack = rounding_slack(eta, where)
     begin = where - eta if circumference is None else np.mod(where - eta, circumference)
     sort = np.argsort(begin, kind="stable")
     begin, guess = begin[sort], guess[sort]
     return begin - slack, guess, begin + 2 * eta + slack
+
+
+def rounding_slack(eta: float, positions: FloatArray) -> float:
+    """How far beyond eta a distance may lie and count as eta: 0.4 - 0.1 is not 0.3 in floats."""
+    return 1e-12 * eta + 4 * float(np.spacing(np.abs(positions).max()))
 
 
 def _with_empty(key: IntArray, row: IntArray, n_guesses: int, n_groups: int) -> tuple[IntArray, IntArray]:

@@ -9,6 +9,7 @@ from dprisk.assess import Assessment, Risk, WorstCase
 from dprisk.bounds import Bound, Value
 from dprisk.calibrate import Calibration
 from dprisk.errors import DpriskError
+from dprisk.mechanisms import SetProtocol
 
 MOST_AT_RISK = 3
 SMALL = 1000  # records up to which breakdown and bounds are shown without being asked for
@@ -20,13 +21,13 @@ def rows(assessment: Assessment) -> list[Row]:
     """What, how much, and what it means."""
     mark = "<= " if isinstance(assessment, WorstCase) else ""
     lines = [
-        ("baseline", f"{assessment.baseline:.4f}", "guessed right without the report"),
+        ("baseline", _digits(assessment.baseline), "guessed right without the report"),
         ("success (ReRo)", mark + _number(assessment, "success"), "guessed right with the report, at best"),
         ("advantage (RAD)", mark + _number(assessment, "advantage"), "right on participants minus right on others"),
         (
-            "of the largest possible",
+            "normalised",
             f"{100 * assessment.normalised_advantage:.1f} %",
-            "100 % is publishing the record itself",
+            "100 %: right on all participants, on no other",
         ),
     ]
     return lines + (_mechanism_rows(assessment) if isinstance(assessment, Risk) else _bound_rows(assessment))
@@ -37,9 +38,15 @@ def _mechanism_rows(risk: Risk) -> list[Row]:
         measured = f"from {risk.estimate.samples} outputs, intervals at {100 * risk.estimate.confidence:g} %"
         return [("computed", "estimate", measured)]
     lines = [("computed", "exactly", "no sampling error")]
-    if risk.mechanism.size > SMALL:
-        return lines
-    return lines + _at_risk(risk) + _comparison(risk)
+    quick = _is_quick(risk)
+    return lines + (_at_risk(risk) + _comparison(risk) if quick else [])
+
+
+def _is_quick(risk: Risk) -> bool:
+    """Whether breakdown and bounds cost little beside the result itself."""
+    size = risk.mechanism.size
+    structured = isinstance(risk.mechanism, SetProtocol) and risk.threat.success.is_exact
+    return size <= SMALL and (structured or size * risk.mechanism.n_outputs <= SMALL**2)
 
 
 def _bound_rows(assessment: Assessment) -> list[Row]:
@@ -59,15 +66,15 @@ def _at_risk(risk: Risk) -> list[Row]:
         return []
     if worst[0][1] - min(risk.by_record[risk.threat.prior.support]) < 1e-9:
         return []
-    return [("most at risk", f"{advantage:.4f}", str(name)) for name, advantage in worst]
+    return [("most at risk", _digits(advantage), str(name)) for name, advantage in worst]
 
 
 def _comparison(risk: Risk) -> list[Row]:
     """What the mechanism's guarantee alone would tell."""
     worst = risk.bounds
     return [
-        ("bound on success", f"{worst.success:.4f}", worst.success_bound.bound.source),
-        ("bound on advantage", f"{worst.advantage:.4f}", worst.advantage_bound.bound.source),
+        ("bound on success", _digits(worst.success), worst.success_bound.bound.source),
+        ("bound on advantage", _digits(worst.advantage), worst.advantage_bound.bound.source),
     ]
 
 
@@ -75,9 +82,14 @@ def _number(assessment: Assessment, which: str) -> str:
     value = getattr(assessment, which)
     measured = assessment.estimate if isinstance(assessment, Risk) else None
     if measured is None:
-        return f"{value:.4f}"
+        return _digits(value)
     low, high = getattr(measured, f"{which}_interval")
-    return f"{value:.4f} [{low:.4f}, {high:.4f}]"
+    return f"{_digits(value)} [{_digits(low)}, {_digits(high)}]"
+
+
+def _digits(value: float) -> str:
+    """Four decimals, or three significant digits where these would vanish."""
+    return f"{value:.4f}" if value >= 0.001 or value == 0 else f"{value:.2e}"
 
 
 def as_table(assessment: Assessment) -> RichTable:

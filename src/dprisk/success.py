@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import ThreatError, require
+from dprisk.errors import ThreatError, TooLargeError, as_number, require
 from dprisk.knowledge import refine
 from dprisk.prior import Prior
 from dprisk.reach import Reach, sets, windows
-from dprisk.tables import column, encode
+from dprisk.tables import as_floats, column, encode, listed
 from dprisk.types import AnyArray, FloatArray, IntArray, Table
+
+MOST_PAIRS = 20_000_000
 
 
 class Success(ABC):
@@ -51,12 +53,12 @@ class Exact(Success):
         return True
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Line(Success):
     """The guess must lie within `eta` of the record on a line.
 
-    Positions default to the prior's labels if these are numbers, and to 0, 1, 2, ... otherwise. A distance that
-    exceeds eta by no more than rounding (one part in 10^12) counts as eta.
+    Positions default to the prior's labels if these are numbers, and to 0, 1, 2, ... if none is. A distance that
+    exceeds eta by no more than rounding counts as eta.
     """
 
     eta: float
@@ -72,11 +74,12 @@ class Line(Success):
         return f"within {self.eta:g} on a line"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Ring(Success):
     """The guess must lie within `eta` of the record on a ring.
 
-    Without positions the records stand at 0, 1, ..., m-1 on a ring of circumference m.
+    Without positions the records stand around the ring in equal steps, in their order; the step is that of the prior's
+    labels if these are numbers (which must then rise in equal steps), and 1 otherwise.
     """
 
     eta: float
@@ -93,7 +96,11 @@ class Ring(Success):
 
     def reach(self, prior: Prior, groups: IntArray) -> Reach:
         if self.positions is None or self.circumference is None:
-            return windows(np.arange(prior.size, dtype=float), self.eta, groups, float(prior.size))
+            prior.require_even_spacing("A ring without positions")
+            places = prior.positions()
+            step = float(places[1] - places[0]) if prior.size > 1 else 1.0
+            return windows(places - places[0], self.eta, groups, step * prior.size)
+        require(0 < self.circumference < np.inf, "The circumference must be finite and above 0.", ThreatError)
         places = _positions(self.positions, prior)
         require(
             bool(np.all((places >= 0) & (places < self.circumference))),
@@ -106,7 +113,7 @@ class Ring(Success):
         return f"within {self.eta:g} on a ring"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Distances(Success):
     """The guess must lie within `eta` of the record by a matrix of losses, guesses x records.
 
@@ -124,16 +131,16 @@ class Distances(Success):
         from scipy import sparse
 
         if sparse.issparse(self.matrix):
-            loss = sparse.coo_array(self.matrix)
+            loss = sparse.csr_array(self.matrix).tocoo()  # csr adds up entries that are stored twice
             _require_losses(loss.data, loss.shape, prior.size)
-            near = loss.data <= self.eta * (1 + 1e-12)
-            rows, columns = loss.coords[0][near], loss.coords[1][near]
+            rows, columns = loss.coords
             if loss.shape[0] == loss.shape[1]:
-                rows, columns = np.r_[rows, np.arange(prior.size)], np.r_[columns, np.arange(prior.size)]
-            hits = sparse.csr_array((np.ones(rows.size), (rows, columns)), shape=loss.shape)
-            hits.data[:] = 1  # a stored diagonal entry would otherwise count twice
-            return sets(hits, groups)
-        dense = np.asarray(self.matrix, dtype=float)
+                unset = np.setdiff1d(np.arange(prior.size), rows[rows == columns])
+                rows, columns = np.r_[rows, unset], np.r_[columns, unset]
+            near = np.r_[loss.data, np.zeros(rows.size - loss.data.size)] <= self.eta * (1 + 1e-12)
+            hits = (np.ones(np.count_nonzero(near)), (rows[near], columns[near]))
+            return sets(sparse.csr_array(hits, shape=loss.shape), groups)
+        dense = as_floats(self.matrix, "Losses", ThreatError)
         _require_losses(dense.ravel(), dense.shape, prior.size)
         return sets(sparse.csr_array(dense <= self.eta * (1 + 1e-12)), groups)
 
@@ -141,7 +148,7 @@ class Distances(Success):
         return f"within {self.eta:g} by the given distances"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Graph(Success):
     """The guess must lie within `eta` of the record on a graph: in hops, or in the sum of an edge weight.
 
@@ -171,7 +178,7 @@ class Graph(Success):
         return f"within {self.eta:g} {'hops' if self.weight is None else self.weight} on a graph"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Attributes(Success):
     """The guess must have the named columns right; a column in `within` only up to that distance.
 
@@ -183,7 +190,10 @@ class Attributes(Success):
     within: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if isinstance(self.columns, str):
+            object.__setattr__(self, "columns", (self.columns,))
         require(len(self.columns) > 0, "Name at least one secret column.", ThreatError)
+        require(isinstance(self.within, Mapping), "`within` maps a column's name to a distance.", ThreatError)
         for name, eta in self.within.items():
             require(name in self.columns, f"`within` names {name!r}, which is not a secret column.", ThreatError)
             _require_eta(eta)
@@ -195,7 +205,12 @@ class Attributes(Success):
         loose = {name: eta for name, eta in self.within.items() if eta > 0}
         if not loose:
             return windows(classes.astype(float), 0.0, groups)
-        scaled = [_numeric(self.table, name, prior.size) / (eta * (1 + 1e-12)) for name, eta in loose.items()]
+        values = {name: _numeric(self.table, name, prior.size) for name in loose}
+        if len(loose) == 1:  # one line for each class, the lines laid end to end with a gap between them
+            ((name, eta),) = loose.items()
+            offset = values[name] - values[name].min()
+            return windows(classes * (float(offset.max()) + 3 * eta) + offset, eta, groups)
+        scaled = [values[name] / (eta * (1 + 1e-12)) for name, eta in loose.items()]
         return sets(_chebyshev_pairs(np.column_stack([2.0 * classes, *scaled])), groups)
 
     def describe(self) -> str:
@@ -203,7 +218,7 @@ class Attributes(Success):
         return "in " + ", ".join(parts)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Balls(Success):
     """The guess must lie in a ball given by a function.
 
@@ -222,24 +237,25 @@ class Balls(Success):
         return sets(sparse.csr_array(hits, shape=(prior.size, prior.size)), groups)
 
     def _members(self, prior: Prior, record: int) -> IntArray:
-        ball = np.asarray(self.ball(prior.name(record)))
+        ball = np.asarray(listed(self.ball(prior.name(record))))
         if ball.dtype == bool:
             require(ball.shape == (prior.size,), f"A mask of shape {ball.shape} for {prior.size} records.", ThreatError)
             return np.flatnonzero(ball)
-        members = np.unique(ball.astype(np.int64))
+        whole = ball.size == 0 or (ball.ndim == 1 and np.issubdtype(ball.dtype, np.integer))
         require(
-            members.size == 0 or bool(members[0] >= 0 and members[-1] < prior.size),
-            f"The ball of guess {prior.name(record)!r} names a record outside 0..{prior.size - 1}.",
+            bool(whole) and bool(np.all((ball >= 0) & (ball < prior.size))),
+            f"The ball of guess {prior.name(record)!r} must be a mask or numbers of records in 0..{prior.size - 1}.",
             ThreatError,
         )
-        return members
+        return np.unique(ball).astype(np.int64)
 
     def describe(self) -> str:
         return "within a given ball"
 
 
 def _require_eta(eta: float) -> None:
-    require(0 <= eta < np.inf, f"The distance eta must be a finite number of at least 0, got {eta}.", ThreatError)
+    value = as_number("The distance eta", eta)
+    require(0 <= value < np.inf, f"The distance eta must be a finite number of at least 0, got {eta}.", ThreatError)
 
 
 def _require_losses(values: AnyArray, shape: tuple[int, ...], records: int) -> None:
@@ -254,7 +270,7 @@ def _require_losses(values: AnyArray, shape: tuple[int, ...], records: int) -> N
 def _positions(positions: npt.ArrayLike | None, prior: Prior) -> FloatArray:
     if positions is None:
         return prior.positions()
-    places = np.asarray(positions, dtype=float)
+    places = as_floats(positions, "Positions", ThreatError)
     require(
         places.shape == (prior.size,) and bool(np.all(np.isfinite(places))),
         f"Give one finite position for each of the {prior.size} records.",
@@ -264,11 +280,9 @@ def _positions(positions: npt.ArrayLike | None, prior: Prior) -> FloatArray:
 
 
 def _numeric(table: Table, name: str, size: int) -> FloatArray:
-    try:
-        values = np.asarray(column(table, name), dtype=float)
-    except (TypeError, ValueError):
-        raise ThreatError(f"`within` needs numbers in the column {name!r}.") from None
+    values = as_floats(column(table, name), f"With `within`, the values of {name!r}", ThreatError)
     require(values.size == size, f"The table has {values.size} rows for {size} records.", ThreatError)
+    require(bool(np.all(np.isfinite(values))), f"The column {name!r} has values that are not finite.", ThreatError)
     return values
 
 
@@ -277,7 +291,12 @@ def _chebyshev_pairs(points: FloatArray) -> Any:
     from scipy import sparse
     from scipy.spatial import cKDTree
 
-    pairs = cKDTree(points).query_pairs(1.0, p=np.inf, output_type="ndarray")
+    tree = cKDTree(points)
+    count = tree.count_neighbors(tree, 1.0, p=np.inf)
+    require(
+        count <= MOST_PAIRS, f"{count} pairs of records lie within these distances, too many to list.", TooLargeError
+    )
+    pairs = tree.query_pairs(1.0, p=np.inf, output_type="ndarray")
     rows = np.r_[np.arange(len(points)), pairs[:, 0], pairs[:, 1]]
     columns = np.r_[np.arange(len(points)), pairs[:, 1], pairs[:, 0]]
     return sparse.csr_array((np.ones(rows.size), (rows, columns)), shape=(len(points), len(points)))

@@ -3,71 +3,134 @@
 import contextlib
 import csv
 import gzip
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dprisk.errors import InputFileError, ThreatError, require
-from dprisk.types import AnyArray, IntArray, Table
+from dprisk.errors import DpriskError, InputFileError, ThreatError, fail, require
+from dprisk.types import FloatArray, IntArray, Table
 
 
 def read_csv(path: str | Path) -> dict[str, list[str]]:
     """The columns of a CSV file with a header row (`.gz` is read too), as text."""
-    path = Path(path)
-    require(path.is_file(), f"There is no file {path}.", InputFileError)
+    path = require_file(path)
     try:
-        with gzip.open(path, "rt", newline="") if path.suffix == ".gz" else path.open(newline="") as file:
-            rows = [row for row in csv.reader(file) if row]
+        with (
+            gzip.open(path, "rt", newline="", encoding="utf-8-sig")
+            if path.suffix == ".gz"
+            else path.open(newline="", encoding="utf-8-sig") as file
+        ):
+            reader = csv.reader(file)
+            rows = [(reader.line_num, [field.strip() for field in row]) for row in reader if row]
     except (OSError, EOFError, UnicodeDecodeError, csv.Error) as problem:
-        raise InputFileError(f"{path} cannot be read as CSV: {problem}.") from problem
+        raise InputFileError(f"{path} cannot be read as CSV in UTF-8: {problem}") from problem
     require(len(rows) > 0, f"{path} is empty; a header row and at least one record are needed.", InputFileError)
-    header = [name.strip().removeprefix("\ufeff") for name in rows[0]]
+    header = rows[0][1]
     require(len(rows) > 1, f"{path} has a header row but no records.", InputFileError)
-    for number, row in enumerate(rows[1:], start=2):
+    for name in header:
+        require(header.count(name) == 1, f"{path} has two columns `{name}`; each needs its own name.", InputFileError)
+    for line, row in rows[1:]:
         require(
             len(row) == len(header),
-            f"{path}, row {number}: {len(row)} fields where the header has {len(header)}.",
+            f"{path}, line {line} has another number of fields ({len(row)}) than the header ({len(header)}).",
             InputFileError,
         )
-    return {name: [row[i].strip() for row in rows[1:]] for i, name in enumerate(header)}
+    return {name: [row[i] for _, row in rows[1:]] for i, name in enumerate(header)}
+
+
+def require_file(path: str | Path) -> Path:
+    """A path to something that can be read."""
+    require(
+        isinstance(path, str | Path) and str(path) != "", f"A file is named by its path, got {path!r}.", InputFileError
+    )
+    path = Path(path)
+    try:
+        exists, readable = path.exists(), path.is_file()
+    except OSError as problem:
+        raise InputFileError(f"{path} cannot be read: {problem}") from problem
+    require(exists, f"There is no file {path}.", InputFileError)
+    require(readable, f"{path} is not a file.", InputFileError)
+    return path
 
 
 def numbers(column: Sequence[str], name: str, path: str | Path) -> list[float]:
     """A text column as numbers, or an error that names the first cell that is none."""
     values = []
-    for row, text in enumerate(column, start=2):
+    for record, text in enumerate(column, start=1):
         try:
             values.append(float(text))
         except ValueError:
-            message = f"{path}, row {row}: `{name}` must be a number, got {text!r}."
+            message = f"{path}, record {record}: `{name}` must be a number, got {text!r}."
             raise InputFileError(message) from None
     return values
 
 
-def as_number_if_all(column: Sequence[Any]) -> list[Any]:
-    """The column as numbers if every entry is one (whole ones as `int`), otherwise unchanged."""
+def natural(column: Sequence[str]) -> list[Any]:
+    """Text as numbers if it is how Python would write them (`10`), otherwise unchanged (`01234`)."""
+    for kind in (int, float):
+        try:
+            values = [kind(entry) for entry in column]
+        except ValueError:
+            continue
+        if [str(value) for value in values] == list(column):
+            return values
+    return list(column)
+
+
+def as_floats(values: Any, what: str, error: type[DpriskError]) -> FloatArray:
+    """An array of real numbers of any shape, or an error: text, complex numbers and ragged lists are refused."""
     try:
-        values = [float(entry) for entry in column]
+        array = np.asarray(values)
+        if not np.issubdtype(array.dtype, np.complexfloating):
+            return array.astype(float)
     except (TypeError, ValueError):
-        return list(column)
-    if not np.all(np.isfinite(values)):
-        return list(column)
-    return [int(value) if value.is_integer() else value for value in values]
+        pass
+    return fail(f"{what} must be numbers, in rows of equal length.", error)
 
 
 def column_names(table: Table) -> list[str]:
     """The names of the columns of a data frame or of a mapping from name to values."""
+    require(
+        hasattr(table, "columns") or isinstance(table, Mapping),
+        f"A table is a data frame or a mapping from column name to values, not {type(table).__name__}.",
+        ThreatError,
+    )
     return list(table.columns if hasattr(table, "columns") else table)
 
 
 def column(table: Table, name: str) -> list[Any]:
     """One column as a list of plain Python values."""
     names = column_names(table)
-    require(name in names, f"The table has no column {name!r}; it has {_listed(names)}.", ThreatError)
-    values = table[name]
-    return list(values.to_list() if hasattr(values, "to_list") else values)
+    require(names.count(name) == 1, f"The table needs one column {name!r}; it has {_listed(names)}.", ThreatError)
+    return listed(table[name])
+
+
+def rows_of(table: Table, names: Sequence[str]) -> list[tuple[Any, ...]]:
+    """The rows of some columns, as tuples."""
+    columns = [column(table, name) for name in names]
+    require(len({len(values) for values in columns}) == 1, "The columns of a table must be equally long.", ThreatError)
+    return list(zip(*columns, strict=True))
+
+
+def listed(values: Any) -> list[Any]:
+    """A series, an array or any iterable as a list of plain Python values."""
+    for method in ("to_list", "tolist"):
+        if hasattr(values, method):
+            return list(getattr(values, method)())
+    require(
+        isinstance(values, Iterable) and not isinstance(values, str | bytes),
+        f"A list of values is needed, got {values!r}.",
+        ThreatError,
+    )
+    return list(values)
+
+
+def require_present(values: Sequence[Any], what: str) -> None:
+    """Refuse None, NaN and the like."""
+    missing = sum(map(_is_missing, values))
+    require(missing == 0, f"{what} has missing values ({missing}); drop or fill them first.", ThreatError)
 
 
 def encode(values: Iterable[Any]) -> tuple[IntArray, list[Any]]:
@@ -75,17 +138,25 @@ def encode(values: Iterable[Any]) -> tuple[IntArray, list[Any]]:
 
     Values are sorted when they can be compared, otherwise kept in order of appearance.
     """
-    entries = list(values.tolist() if isinstance(values, np.ndarray) else values)
-    distinct = list(dict.fromkeys(entries))
+    entries = listed(values)
+    require_present(entries, "This list")
+    try:
+        distinct = list(dict.fromkeys(entries))
+    except TypeError:
+        raise ThreatError("Labels must be plain values such as text and numbers, not lists.") from None
     with contextlib.suppress(TypeError):  # mixed types have no order; the order of appearance is as good as any
         distinct.sort()
     number = {value: code for code, value in enumerate(distinct)}
     return np.fromiter((number[entry] for entry in entries), dtype=np.int64, count=len(entries)), distinct
 
 
-def plain(values: AnyArray | Sequence[Any]) -> list[Any]:
-    """Labels as plain Python values, so that they print and serialise well."""
-    return values.tolist() if isinstance(values, np.ndarray) else list(values)
+def _is_missing(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return any(map(_is_missing, value))
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # pandas' NA answers neither yes nor no
+        return True
 
 
 def _listed(names: Sequence[str]) -> str:

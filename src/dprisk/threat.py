@@ -1,5 +1,6 @@
 """The threat: what the attacker believes, knows and wants."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +13,7 @@ from dprisk.knowledge import Knowledge, as_knowledge
 from dprisk.prior import Prior
 from dprisk.reach import Reach
 from dprisk.success import Attributes, Exact, Line, Ring, Success
-from dprisk.tables import column, column_names, encode
+from dprisk.tables import column_names, encode, rows_of
 from dprisk.types import FloatArray, Table
 
 
@@ -33,6 +34,12 @@ class Threat:
     def __init__(
         self, prior: Prior, knows: Knowledge | str | Iterable[Any] | None = "none", success: Success | None = None
     ) -> None:
+        require(isinstance(prior, Prior), f"A threat starts with a Prior, not {type(prior).__name__}.", ThreatError)
+        require(
+            success is None or isinstance(success, Success),
+            f"`success` is a rule such as Exact() or Line(1.0), not {success!r}.",
+            ThreatError,
+        )
         object.__setattr__(self, "prior", prior)
         object.__setattr__(self, "knows", as_knowledge(knows, prior.size, prior.labels))
         object.__setattr__(self, "success", success or Exact())
@@ -48,6 +55,7 @@ class Threat:
 
         `within` is a distance on a `space` ("line" or "ring", see `Line` and `Ring`) or any `Success`.
         """
+        require(not isinstance(within, Success) or space == "line", "A Success brings its own space.", ThreatError)
         return cls(prior, success=within if isinstance(within, Success) else as_success(within, space))
 
     @classmethod
@@ -68,10 +76,12 @@ class Threat:
         Threat(3 records, knows one of 2 groups, right in ill, baseline 0.75)
         """
         names = column_names(table)
+        require(len(names) > 0, "The table has no columns.", ThreatError)
+        known, secret = ([part] if isinstance(part, str) else list(part or ()) for part in (known, secret))
+        rows = rows_of(table, names)
+        require(len(rows) > 0, "The table has no rows.", ThreatError)
         both = [name for name in known if name in secret]
         require(not both, f"{both} cannot be known and secret at once.", ThreatError)
-        rows = list(zip(*(column(table, name) for name in names), strict=True))
-        require(len(rows) > 0, "The table has no rows.", ThreatError)
         codes, distinct = encode(rows)
         universe = {name: [row[i] for row in distinct] for i, name in enumerate(names)}
         return cls(
@@ -88,6 +98,10 @@ class Threat:
     @cached_property
     def kappa_aux(self) -> float:
         """sum_x max_g pi(S_g and a^-1(x)): the best success of an attacker who sees no output."""
+        if self.success.is_exact:
+            heaviest = np.zeros(self.knows.n_groups)
+            np.maximum.at(heaviest, self.knows.groups, self.prior.weights)
+            return math.fsum(heaviest)
         return float(self.reach.best(self.reach.sums(self.prior.weights[:, None])).sum())
 
     @property

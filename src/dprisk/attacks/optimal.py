@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dprisk.errors import ParameterError, ThreatError, require
-from dprisk.estimate import posterior
-from dprisk.exact import TIE, block_size, require_same_size
+from dprisk.exact import TIE, block_size, posterior, require_match
 from dprisk.mechanisms import Mechanism
+from dprisk.mechanisms.combined import number_of, take
 from dprisk.threat import Threat
 from dprisk.types import IntArray
 
@@ -21,7 +21,7 @@ class OptimalAttack:
     """
 
     def __init__(self, mechanism: Mechanism, threat: Threat, maximise: str = "advantage") -> None:
-        require_same_size(mechanism, threat)
+        require_match(mechanism, threat)
         require(
             maximise in ("advantage", "success"),
             f"maximise must be 'advantage' or 'success', got {maximise!r}",
@@ -30,6 +30,7 @@ class OptimalAttack:
         self.mechanism, self.threat, self.maximise = mechanism, threat, maximise
         mass = threat.reach.sums(threat.prior.weights[:, None])
         self._handicap = mass if maximise == "advantage" else np.zeros_like(mass)
+        self._tie = TIE * threat.reach.best(mass)[:, 0]
 
     def guess(self, outputs: Any, rng: np.random.Generator, known: npt.ArrayLike | None = None) -> IntArray:
         """A guess (a record's number) for each output.
@@ -37,25 +38,31 @@ class OptimalAttack:
         `known` is the number of each target's knowledge group, `threat.knows.groups[record]`; it may be left
         out if the attacker knows nothing.
         """
-        log_likelihood = self.mechanism.log_likelihood(outputs)
-        reach = self.threat.reach
+        reach, knows = self.threat.reach, self.threat.knows
+        count = number_of(outputs)
         require(
-            known is not None or self.threat.knows.is_none,
+            known is not None or knows.is_none,
             "This attacker knows something of each target: pass its group as `known`.",
             ThreatError,
         )
-        group = np.zeros(len(log_likelihood), dtype=np.int64) if known is None else np.asarray(known, dtype=np.int64)
+        group = np.zeros(count, dtype=np.int64) if known is None else np.asarray(known)
         require(
-            group.shape == (len(log_likelihood),),
-            f"{len(log_likelihood)} outputs but `known` has shape {group.shape}; give one group an output.",
+            group.shape == (count,) and np.issubdtype(group.dtype, np.integer),
+            f"Give the number of a group for each of the {count} outputs.",
             ThreatError,
         )
-        guesses = np.empty(group.size, dtype=np.int64)
+        require(
+            bool(np.all((group >= 0) & (group < knows.n_groups))),
+            f"Group numbers must lie in 0..{knows.n_groups - 1}.",
+            ThreatError,
+        )
+        guesses = np.empty(count, dtype=np.int64)
         step = block_size(reach, self.threat.prior.size)
-        for start in range(0, group.size, step):
+        for start in range(0, count, step):
             mine = slice(start, start + step)
-            worth = reach.sums(posterior(log_likelihood[mine], self.threat.prior.weights)) - self._handicap
+            log_likelihood = self.mechanism.log_likelihood(take(outputs, mine))
+            worth = reach.sums(posterior(log_likelihood, self.threat.prior.weights)) - self._handicap
             worth[reach.group[:, None] != group[mine]] = -np.inf
-            tied = worth >= worth.max(axis=0) - TIE
+            tied = worth >= worth.max(axis=0) - self._tie[group[mine]]
             guesses[mine] = reach.guess[np.where(tied, rng.random(worth.shape), -1.0).argmax(axis=0)]
         return guesses

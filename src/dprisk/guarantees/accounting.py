@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import GuaranteeError, require, require_epsilon
-from dprisk.guarantees.base import Guarantee, Relation, _rates, require_times
+from dprisk.errors import GuaranteeError, as_epsilon, as_whole, require
+from dprisk.guarantees.base import Guarantee, Relation, _rates
 from dprisk.guarantees.curves import Knots, from_profile, group_of_two
 from dprisk.guarantees.notions import ZCDP, ApproxDP, GaussianDP, PureDP, TradeOff, _require_relation
 from dprisk.types import FloatArray
@@ -43,7 +43,7 @@ class PrivacyLoss(Guarantee):
         _require_relation(self.relation)
 
     def delta_at(self, epsilon: float) -> float:
-        require_epsilon(epsilon)
+        epsilon = as_epsilon(epsilon)
         return float(min(1.0, self.pld.get_delta_for_epsilon(float(epsilon))))
 
     def epsilon_at(self, delta: float) -> float:
@@ -87,7 +87,7 @@ class PrivacyLoss(Guarantee):
         return from_profile(epsilons, np.asarray(self.pld.get_delta_for_epsilon(epsilons), dtype=float))
 
     def compose(self, times: int) -> PrivacyLoss:
-        require_times(times)
+        times = as_whole("times", times)
         return PrivacyLoss(self.pld.self_compose(times), self.relation)
 
     def to_replace_one(self) -> Guarantee:
@@ -214,7 +214,7 @@ def privacy_loss_of_knots(knots: Knots, relation: Relation) -> PrivacyLoss:
 def _require_step(noise_multiplier: float, sample_rate: float, steps: int) -> None:
     require(0 < noise_multiplier < math.inf, f"noise_multiplier must be finite and above 0, got {noise_multiplier}")
     require(0 < sample_rate <= 1, f"sample_rate must lie in (0, 1], got {sample_rate}")
-    require_times(steps)
+    as_whole("steps", steps)
 
 
 def _neighbouring(relation: Relation) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import GuaranteeError, require, require_epsilon
+from dprisk.errors import GuaranteeError, as_epsilon, require
 from dprisk.guarantees.curves import Knots
 from dprisk.types import FloatArray
 
@@ -51,7 +51,7 @@ class Guarantee(ABC):
 
     def delta_at(self, epsilon: float) -> float:
         """The delta that goes with an epsilon: max_alpha 1 - f(alpha) - e^epsilon alpha."""
-        require_epsilon(epsilon)
+        epsilon = as_epsilon(epsilon)
         alpha, beta = self.knots
         with np.errstate(over="ignore", invalid="ignore"):
             gain = 1 - beta - np.exp(min(epsilon, LARGEST_EPSILON)) * alpha
@@ -128,8 +128,3 @@ def _rates(alpha: npt.ArrayLike) -> FloatArray:
     places = np.asarray(alpha, dtype=float)
     require(bool(np.all((places >= 0) & (places <= 1))), "A false positive rate must lie in [0, 1].")
     return places
-
-
-def require_times(times: int) -> None:
-    """Refuse a number of repetitions that is none."""
-    require(isinstance(times, int) and times >= 1, f"times must be a whole number of at least 1, got {times}")

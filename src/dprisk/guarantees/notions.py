@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import bdtr, log_ndtr, ndtr, ndtri
 
-from dprisk.errors import GuaranteeError, fail, require, require_epsilon
-from dprisk.guarantees.base import Guarantee, Relation, _rates, require_times
+from dprisk.errors import GuaranteeError, as_epsilon, as_whole, fail, require
+from dprisk.guarantees.base import Guarantee, Relation, _rates
 from dprisk.guarantees.curves import Knots, below_samples, from_profile, group_of_two, symmetric
 from dprisk.types import FloatArray
 
@@ -30,7 +29,7 @@ class ApproxDP(Guarantee):
     relation: Relation = "replace-one"
 
     def __post_init__(self) -> None:
-        require_epsilon(self.epsilon)
+        object.__setattr__(self, "epsilon", as_epsilon(self.epsilon))
         require(0 <= self.delta <= 1, f"delta must lie in [0, 1], got {self.delta}")
         _require_relation(self.relation)
 
@@ -54,9 +53,11 @@ class ApproxDP(Guarantee):
 
         Unless one reveals, all that counts is how many of the binary responses point to the first data set.
         """
-        require_times(times)
+        times = as_whole("times", times)
         if times == 1:
             return self
+        from scipy.special import bdtr
+
         p, q = 1 / (1 + math.exp(-self.epsilon)), math.exp(-self.epsilon) / (1 + math.exp(-self.epsilon))
         count = np.arange(times, -1, -1)
         hidden = (1 - self.delta) ** times
@@ -109,11 +110,15 @@ class GaussianDP(Guarantee):
 
     def tradeoff(self, alpha: npt.ArrayLike) -> FloatArray:
         """Phi(Phi^-1(1 - alpha) - mu)."""
+        from scipy.special import ndtr, ndtri
+
         return np.asarray(ndtr(-ndtri(_rates(alpha)) - self.mu))
 
     def delta_at(self, epsilon: float) -> float:
         """Balle and Wang 2018, Theorem 8."""
-        require_epsilon(epsilon)
+        from scipy.special import log_ndtr, ndtr
+
+        epsilon = as_epsilon(epsilon)
         if self.mu == 0:
             return 0.0
         far = epsilon / self.mu
@@ -122,7 +127,7 @@ class GaussianDP(Guarantee):
     @property
     def total_variation(self) -> float:
         """2 Phi(mu / 2) - 1."""
-        return float(ndtr(self.mu / 2) - ndtr(-self.mu / 2))
+        return math.erf(self.mu / math.sqrt(8))
 
     def crossing(self, slope: float) -> float:
         """By bisection on the curve itself, which the knots only approximate."""
@@ -137,7 +142,7 @@ class GaussianDP(Guarantee):
 
     def compose(self, times: int) -> GaussianDP:
         """mu grows with the square root."""
-        require_times(times)
+        times = as_whole("times", times)
         return GaussianDP(self.mu * math.sqrt(times), self.relation)
 
     def to_replace_one(self) -> GaussianDP:
@@ -158,7 +163,7 @@ class _ByRenyi(Guarantee):
 
     def delta_at(self, epsilon: float) -> float:
         """The best over the orders of Canonne, Kamath, Steinke 2020, Proposition 12; at most the total variation."""
-        require_epsilon(epsilon)
+        epsilon = as_epsilon(epsilon)
         order, value = self._divergences
         log_delta = (order - 1) * (value - epsilon + np.log1p(-1 / order)) - np.log(order)
         return min(float(np.exp(min(0.0, log_delta.min()))), _variation_from_kl(float(value.min())))
@@ -190,7 +195,7 @@ class RenyiDP(_ByRenyi):
 
     def compose(self, times: int) -> RenyiDP:
         """Renyi divergences add up."""
-        require_times(times)
+        times = as_whole("times", times)
         return RenyiDP(self.orders, tuple(times * value for value in self.values), self.relation)
 
     def to_replace_one(self) -> RenyiDP:
@@ -225,7 +230,7 @@ class ZCDP(_ByRenyi):
 
     def compose(self, times: int) -> ZCDP:
         """rho adds up."""
-        require_times(times)
+        times = as_whole("times", times)
         return ZCDP(self.rho * times, self.relation)
 
     def to_replace_one(self) -> ZCDP:
@@ -289,7 +294,7 @@ class TradeOff(Guarantee):
 
     def compose(self, times: int) -> Guarantee:
         """Through the privacy loss distribution of the pair of outputs that the curve describes, rounded up."""
-        require_times(times)
+        times = as_whole("times", times)
         from dprisk.guarantees.accounting import privacy_loss_of_knots
 
         return self if times == 1 else privacy_loss_of_knots(self.knots, self.relation).compose(times)

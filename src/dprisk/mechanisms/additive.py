@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import erf
 
-from dprisk.errors import MechanismError, require, require_epsilon, require_size
+from dprisk.errors import MechanismError, as_epsilon, as_number, as_size, require
 from dprisk.guarantees import GaussianDP, Guarantee, TradeOff
 from dprisk.guarantees.curves import from_profile
 from dprisk.mechanisms.base import Mechanism
+from dprisk.tables import as_floats
 from dprisk.types import AnyArray, FloatArray
 
 
@@ -28,6 +28,11 @@ class Additive(Mechanism):
     def _positions(self) -> FloatArray:
         return np.arange(self.size, dtype=np.float64) * self.spacing
 
+    def _values(self, outputs: npt.ArrayLike) -> FloatArray:
+        value = np.atleast_1d(as_floats(outputs, "Outputs", MechanismError))
+        require(bool(np.all(np.isfinite(value))), "Outputs must be finite numbers.", MechanismError)
+        return value
+
     def neighbour_variation(self) -> float:
         """The total variation between the outputs of two neighbouring positions."""
         return self._variation(self.spacing)
@@ -39,9 +44,9 @@ class Laplace(Additive):
     """Laplace noise of scale 1 / epsilon (RAD Example 4.7)."""
 
     def __init__(self, size: int, epsilon: float) -> None:
-        require_size(size)
-        require_epsilon(epsilon)
-        require(epsilon > 0, "Laplace noise needs epsilon > 0: at 0 its scale is infinite", MechanismError)
+        size = as_size(size)
+        epsilon = as_epsilon(epsilon)
+        require(epsilon > 1e-300, "Laplace noise needs epsilon > 0: at 0 its scale is infinite", MechanismError)
         self.size, self._epsilon = size, float(epsilon)
 
     @property
@@ -57,7 +62,7 @@ class Laplace(Additive):
         return Laplace(self.size, epsilon)
 
     def delta_at(self, epsilon: float) -> float:
-        require_epsilon(epsilon)
+        epsilon = as_epsilon(epsilon)
         return max(0.0, -math.expm1((epsilon - self.epsilon) / 2))
 
     def _variation(self, distance: float) -> float:
@@ -73,7 +78,7 @@ class Laplace(Additive):
         return self._records(records) * self.spacing + rng.laplace(scale=self.scale, size=np.size(records))
 
     def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
-        value = np.atleast_1d(np.asarray(outputs, dtype=float))
+        value = self._values(outputs)
         return math.log(self._epsilon / 2) - self._epsilon * np.abs(value[:, None] - self._positions())
 
 
@@ -81,8 +86,9 @@ class Gaussian(Additive):
     """Gaussian noise of standard deviation sigma (RAD Example 4.8). It is epsilon-DP for no epsilon."""
 
     def __init__(self, size: int, sigma: float) -> None:
-        require_size(size)
-        require(0 < sigma < math.inf, f"sigma must be finite and above 0, got {sigma}", MechanismError)
+        size = as_size(size)
+        sigma = as_number("sigma", sigma)
+        require(1e-100 < sigma < 1e100, f"sigma must be finite and above 0, got {sigma:g}", MechanismError)
         self.size, self.sigma = size, float(sigma)
 
     @property
@@ -100,13 +106,13 @@ class Gaussian(Additive):
         return GaussianDP(1 / self.sigma if self.size > 1 else 0.0)
 
     def _variation(self, distance: float) -> float:
-        return float(erf(distance / (2 * math.sqrt(2) * self.sigma)))
+        return math.erf(distance / (2 * math.sqrt(2) * self.sigma))
 
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
         return self._records(records) * self.spacing + rng.normal(scale=self.sigma, size=np.size(records))
 
     def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
-        value = np.atleast_1d(np.asarray(outputs, dtype=float))
+        value = self._values(outputs)
         standard = (value[:, None] - self._positions()) / self.sigma
         return -(standard**2) / 2 - math.log(self.sigma * math.sqrt(2 * math.pi))
 

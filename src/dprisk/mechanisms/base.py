@@ -6,17 +6,18 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, TooLargeError, require, require_epsilon
+from dprisk.errors import MechanismError, TooLargeError, as_epsilon, require
 from dprisk.guarantees import Guarantee, PureDP, TradeOff
 from dprisk.guarantees.curves import Knots, lower_hull
 from dprisk.types import AnyArray, FloatArray, IntArray
 
 PAIRWISE_CELLS = 1 << 24  # beyond this many entries the curves of all pairs of records are not drawn
+LISTED_CELLS = 1 << 28  # beyond this many entries a channel is not gone through
 MATRIX_CELLS = 1 << 26  # 512 MB: the largest channel that is ever held in one piece
 
 
@@ -56,6 +57,30 @@ class Mechanism(ABC):
         for outputs in self.outputs(block):
             yield np.exp(self.log_likelihood(outputs)).T
 
+    def pairwise_epsilon(self) -> FloatArray:
+        """The largest log-likelihood ratio of each record (rows) against each other one (columns)."""
+        self._require_listable()
+        largest = np.full((self.size, self.size), -np.inf)
+        for columns in self.channel(max(1, (1 << 18) // self.size)):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                logs = np.log(columns)
+                for record in range(self.size):
+                    ratio = np.where(columns[record] > 0, logs[record] - logs, -np.inf)
+                    largest[record] = np.maximum(largest[record], ratio.max(axis=1))
+        return largest
+
+    @property
+    def is_listable(self) -> bool:
+        """Whether the outputs are few enough to go through them all."""
+        return self.n_outputs * self.size <= LISTED_CELLS
+
+    def _require_listable(self) -> None:
+        require(
+            self.is_listable,
+            f"{self!r} has {self.n_outputs:.3g} outputs for {self.size} records, too many to go through them all.",
+            TooLargeError,
+        )
+
     def matrix(self) -> FloatArray:
         """The whole channel as a row-stochastic matrix, records x outputs."""
         require(
@@ -73,13 +98,14 @@ class Mechanism(ABC):
     @cached_property
     def _largest_log_ratio(self) -> float:
         largest = 0.0
+        self._require_listable()
         for columns in self.channel(1 << 10):
             high, low = columns.max(axis=0), columns.min(axis=0)
             seen = high > 0
             if np.any(low[seen] == 0):
                 return math.inf
             if np.any(seen):
-                largest = max(largest, float(np.log(high[seen] / low[seen]).max()))
+                largest = max(largest, float((np.log(high[seen]) - np.log(low[seen])).max()))
         return largest
 
     def delta_at(self, epsilon: float) -> float:
@@ -87,10 +113,12 @@ class Mechanism(ABC):
 
         The largest hockey-stick divergence sum_theta (P(theta|z) - e^epsilon P(theta|z'))_+ over pairs of records.
         """
-        require_epsilon(epsilon)
+        epsilon = as_epsilon(epsilon)
+        self._require_listable()
         worst = np.zeros((self.size, self.size))
         for columns in self.channel(max(1, (1 << 18) // self.size)):
-            scaled = math.exp(epsilon) * columns if epsilon < 700 else np.where(columns > 0, np.inf, 0.0)
+            with np.errstate(divide="ignore", over="ignore"):
+                scaled = np.exp(np.log(columns) + epsilon)
             for record in range(self.size):
                 worst[record] += np.maximum(columns[record] - scaled, 0).sum(axis=1)
         return float(worst.max())
@@ -135,7 +163,10 @@ class Mechanism(ABC):
         return {"epsilon": self.epsilon}
 
     def __repr__(self) -> str:
-        given = ", ".join(f"{name}={value:.6g}" for name, value in self._parameters().items())
+        shown = {
+            name: value if isinstance(value, str) else f"{value:.6g}" for name, value in self._parameters().items()
+        }
+        given = ", ".join(f"{name}={value}" for name, value in shown.items())
         return (
             f"{type(self).__name__}(size={self.size}, {given})" if given else f"{type(self).__name__}(size={self.size})"
         )
@@ -154,13 +185,6 @@ class Mechanism(ABC):
             MechanismError,
         )
         return numbers.astype(np.int64, copy=False)
-
-
-class Fixed(Mechanism):
-    """A mixin for what has no epsilon to set."""
-
-    def with_epsilon(self, epsilon: float) -> Self:
-        raise MechanismError(f"{self!r} is fixed as it is; it has no epsilon to set.")
 
 
 def _pairwise_knots(table: FloatArray, record: int) -> Knots:

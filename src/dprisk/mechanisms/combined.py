@@ -5,17 +5,17 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import binom, gammaln
 
-from dprisk.errors import MechanismError, require, require_epsilon
+from dprisk.errors import MechanismError, as_epsilon, as_whole, require
 from dprisk.guarantees import Guarantee
 from dprisk.mechanisms.base import PAIRWISE_CELLS, Mechanism
 from dprisk.mechanisms.tabled import Matrix
-from dprisk.types import AnyArray, FloatArray
+from dprisk.types import AnyArray, FloatArray, IntArray
 
 
 class Repeated(Mechanism):
@@ -26,8 +26,15 @@ class Repeated(Mechanism):
     """
 
     def __init__(self, mechanism: Mechanism, times: int) -> None:
-        require(isinstance(times, int) and times >= 1, f"times must be a whole number of at least 1, got {times}")
-        self.mechanism, self.times, self.size = mechanism, times, mechanism.size
+        require(
+            isinstance(mechanism, Mechanism), f"Only a mechanism can be repeated, not {mechanism!r}.", MechanismError
+        )
+        require(
+            not isinstance(mechanism, Product),
+            "Repeat the two parts of a product, then take the product: the release is the same.",
+            MechanismError,
+        )
+        self.mechanism, self.times, self.size = mechanism, as_whole("times", times), mechanism.size
 
     @property
     def epsilon(self) -> float:
@@ -36,6 +43,9 @@ class Repeated(Mechanism):
     def with_epsilon(self, epsilon: float) -> Repeated:
         """Each report gets epsilon / times."""
         return Repeated(self.mechanism.with_epsilon(epsilon / self.times), self.times)
+
+    def pairwise_epsilon(self) -> FloatArray:
+        return self.times * self.mechanism.pairwise_epsilon()
 
     def guarantee(self) -> Guarantee:
         """All pairs of records where that is feasible, otherwise the composition of the single guarantee."""
@@ -59,16 +69,19 @@ class Repeated(Mechanism):
     @property
     def n_outputs(self) -> float:
         one = self.mechanism.n_outputs
-        return float(binom(one + self.times - 1, self.times)) if math.isfinite(one) else math.inf
+        if not one < 1e9:
+            return math.inf
+        return float(math.comb(int(one) + self.times - 1, self.times)) if self.times < 1000 else math.inf
 
     def channel(self, block: int) -> Iterator[FloatArray]:
         single = self.mechanism.matrix()
         with np.errstate(divide="ignore"):
             logs = np.maximum(np.log(single), -1e6)  # stands for log 0: exp of it is 0, and 0 times it is 0
+        log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, self.times + 1)))])
         for reports in _batches(itertools.combinations_with_replacement(range(single.shape[1]), self.times), block):
             counts = np.zeros((single.shape[1], len(reports)))
             np.add.at(counts, (np.array(reports).T, np.arange(len(reports))), 1)
-            ways = gammaln(self.times + 1) - gammaln(counts + 1).sum(axis=0)
+            ways = math.lgamma(self.times + 1) - log_factorial[counts.astype(int)].sum(axis=0)
             yield np.exp(logs @ counts + ways)
 
     def outputs(self, block: int) -> Iterator[AnyArray]:
@@ -85,12 +98,14 @@ class Repeated(Mechanism):
 
 
 class Product(Mechanism):
-    """Two independent releases of the same record; an output is a pair, given as two arrays of equal length.
+    """Two independent releases of the same record; outputs are a pair: those of the first, those of the second.
 
     To release two attributes of a record, each by its own mechanism, take the product of two `OnAttribute`.
     """
 
     def __init__(self, first: Mechanism, second: Mechanism) -> None:
+        for part in (first, second):
+            require(isinstance(part, Mechanism), f"A product takes two mechanisms, not {part!r}.", MechanismError)
         require(
             first.size == second.size,
             f"Both mechanisms must take the same records: {first.size} and {second.size}.",
@@ -100,7 +115,7 @@ class Product(Mechanism):
 
     def with_epsilon(self, epsilon: float) -> Product:
         """Splits epsilon between the two in their present proportion."""
-        require_epsilon(epsilon)
+        epsilon = as_epsilon(epsilon)
         one, two = self.first.epsilon, self.second.epsilon
         share = one / (one + two) if 0 < one + two < math.inf else 0.5
         return Product(self.first.with_epsilon(share * epsilon), self.second.with_epsilon((1 - share) * epsilon))
@@ -109,23 +124,40 @@ class Product(Mechanism):
         return self.first.sample(records, rng), self.second.sample(records, rng)
 
     def log_likelihood(self, outputs: Any) -> FloatArray:
+        require(
+            isinstance(outputs, tuple) and len(outputs) == 2 and number_of(outputs[0]) == number_of(outputs[1]),
+            f"Outputs of {self!r} are a pair of equally many outputs, the first's and the second's.",
+            MechanismError,
+        )
         return self.first.log_likelihood(outputs[0]) + self.second.log_likelihood(outputs[1])
 
     @property
     def n_outputs(self) -> float:
         return self.first.n_outputs * self.second.n_outputs
 
+    @cached_property
+    def _largest_log_ratio(self) -> float:
+        """The two ratios of a pair of records multiply, and their outputs are free to be the worst for both."""
+        return float((self.first.pairwise_epsilon() + self.second.pairwise_epsilon()).max())
+
+    def _sides(self, block: int) -> tuple[int, int]:
+        """Block sizes at which all outputs of the second come with each of the first, in that order."""
+        if self.second.n_outputs <= block:
+            return max(1, block // int(self.second.n_outputs)), int(self.second.n_outputs)
+        return 1, block
+
     def channel(self, block: int) -> Iterator[FloatArray]:
-        side = max(1, math.isqrt(block))
-        for one in self.first.channel(side):
-            for two in self.second.channel(side):
+        rows, columns = self._sides(block)
+        for one in self.first.channel(rows):
+            for two in self.second.channel(columns):
                 yield (one[:, :, None] * two[:, None, :]).reshape(self.size, -1)
 
     def outputs(self, block: int) -> Iterator[Any]:
-        side = max(1, math.isqrt(block))
-        for one in self.first.outputs(side):
-            for two in self.second.outputs(side):
-                yield np.repeat(one, len(two), axis=0), np.concatenate([two] * len(one))
+        rows, columns = self._sides(block)
+        for one in self.first.outputs(rows):
+            for two in self.second.outputs(columns):
+                pairs = np.divmod(np.arange(number_of(one) * number_of(two)), number_of(two))
+                yield take(one, pairs[0]), take(two, pairs[1])
 
     def _parameters(self) -> dict[str, Any]:
         return {"first": self.first.to_dict(), "second": self.second.to_dict()}
@@ -143,9 +175,25 @@ class OnAttribute(Mechanism):
     """
 
     def __init__(self, mechanism: Mechanism, values: npt.ArrayLike) -> None:
+        require(isinstance(mechanism, Mechanism), f"A mechanism is needed, not {mechanism!r}.", MechanismError)
         self.mechanism = mechanism
         self.values = mechanism._records(values)
         self.size = self.values.size
+
+    @property
+    def epsilon(self) -> float:
+        return self.mechanism.epsilon if self._sees_all else super().epsilon
+
+    def delta_at(self, epsilon: float) -> float:
+        return self.mechanism.delta_at(epsilon) if self._sees_all else super().delta_at(epsilon)
+
+    @property
+    def _sees_all(self) -> bool:
+        """Whether every value occurs, so that the records tell apart all that the mechanism does."""
+        return np.unique(self.values).size == self.mechanism.size
+
+    def pairwise_epsilon(self) -> FloatArray:
+        return self.mechanism.pairwise_epsilon()[np.ix_(self.values, self.values)]
 
     def guarantee(self) -> Guarantee:
         return self.mechanism.guarantee()
@@ -186,6 +234,12 @@ class PostProcessed(Matrix):
 
     def __init__(self, mechanism: Mechanism, output_map: npt.ArrayLike | Callable[[AnyArray], npt.ArrayLike]) -> None:
         table = mechanism.matrix()
+        require(
+            not (callable(output_map) and isinstance(mechanism, Repeated)),
+            "A repeated mechanism lists its outputs without their order, so a function of them may go wrong; "
+            "give a value for each listed output, or use Product.",
+            MechanismError,
+        )
         if callable(output_map):
             images = np.concatenate([np.atleast_1d(output_map(block)) for block in mechanism.outputs(1 << 12)])
         else:
@@ -214,3 +268,15 @@ class PostProcessed(Matrix):
 def _batches(items: Iterator[Any], block: int) -> Iterator[list[Any]]:
     while batch := list(itertools.islice(items, block)):
         yield batch
+
+
+def number_of(outputs: Any) -> int:
+    """How many outputs there are, also in the nested pairs of products."""
+    return number_of(outputs[0]) if isinstance(outputs, tuple) else len(np.atleast_1d(outputs))
+
+
+def take(outputs: Any, which: slice | IntArray) -> Any:
+    """Some of the outputs, also in the nested pairs of products."""
+    if isinstance(outputs, tuple):
+        return tuple(take(part, which) for part in outputs)
+    return np.atleast_1d(outputs)[which]

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, require, require_epsilon, require_size
+from dprisk.errors import MechanismError, as_epsilon, as_number, as_size, require
 from dprisk.graphs import adjacency, distance_matrix
 from dprisk.mechanisms.tabled import Tabled
-from dprisk.types import FloatArray, IntArray
+from dprisk.tables import as_floats
+from dprisk.types import AnyArray, FloatArray, IntArray
+
+Places = slice | IntArray | int
 
 
 class Exponential(Tabled):
@@ -23,61 +28,81 @@ class Exponential(Tabled):
     """
 
     def __init__(self, utility: npt.ArrayLike, epsilon: float, sensitivity: float | None = None) -> None:
-        require_epsilon(epsilon)
         table = np.asarray(utility)
-        if table.dtype not in (np.float64, np.float32):
-            table = table.astype(float)
+        if table.dtype != np.float32:  # which holds hops on a graph exactly, in half the space
+            table = as_floats(utility, "Utilities", MechanismError)
         require(
             table.ndim == 2 and table.size > 0,
             f"Utilities are records x outputs, got shape {table.shape}.",
             MechanismError,
         )
         require(bool(np.all(np.isfinite(table))), "Utilities must be finite numbers.", MechanismError)
-        needed = float(np.max(table.max(axis=0) - table.min(axis=0)))
-        given = needed if sensitivity is None else float(sensitivity)
+        with np.errstate(over="ignore"):
+            needed = float(np.max(table.max(axis=0) - table.min(axis=0)))
+        self._utility = table
+        self._start(table.shape[0], epsilon, needed, sensitivity)
+
+    def _start(self, size: int, epsilon: float, needed: float, sensitivity: float | None) -> None:
+        given = needed if sensitivity is None else as_number("sensitivity", sensitivity)
+        require(needed < math.inf and given < math.inf, "Utilities and sensitivity must be finite.", MechanismError)
         require(
             given >= needed * (1 - 1e-12),
             f"The utility changes by up to {needed:g} when the record is replaced, above the sensitivity {given:g}.",
             MechanismError,
         )
-        self.size, self.nominal_epsilon, self.sensitivity = table.shape[0], float(epsilon), given
-        self._utility = table
-        self._rate = epsilon / (2 * given) if given > 0 else 0.0
+        self.size, self.nominal_epsilon, self.sensitivity = size, as_epsilon(epsilon), given
+        self._rate = self.nominal_epsilon / (2 * given) if given > 0 else 0.0
+        self.labels: tuple[Any, ...] | None = None
 
     @classmethod
     def from_distances(cls, distances: npt.ArrayLike, epsilon: float, sensitivity: float | None = None) -> Exponential:
         """Utility is minus the distance, records x outputs."""
-        return cls(-np.asarray(distances), epsilon, sensitivity)
+        table = np.asarray(distances)
+        require(bool(np.all(table >= 0)), "Distances must be numbers of at least 0.", MechanismError)
+        return Exponential(-table, epsilon, sensitivity)
 
     @classmethod
     def on_line(cls, size: int, epsilon: float) -> Exponential:
         """Records and outputs 0..size-1, utility minus their distance."""
-        require_size(size)
-        place = np.arange(size)
-        return cls.from_distances(np.abs(place[:, None] - place), epsilon)
+        return _Spaced(size, epsilon, ring=False)
 
     @classmethod
     def on_ring(cls, size: int, epsilon: float) -> Exponential:
         """Records and outputs 0..size-1 around a ring, utility minus their distance."""
-        require_size(size)
-        gap = np.abs(np.arange(size)[:, None] - np.arange(size))
-        return cls.from_distances(np.minimum(gap, size - gap), epsilon)
+        return _Spaced(size, epsilon, ring=True)
 
     @classmethod
     def on_graph(
-        cls, graph: Any, epsilon: float, weight: str | None = None, sensitivity: float | None = None
+        cls,
+        graph: Any,
+        epsilon: float,
+        weight: str | None = None,
+        sensitivity: float | None = None,
+        nodes: Sequence[Any] | None = None,
     ) -> Exponential:
-        """Records and outputs are the nodes of a graph, utility minus their distance, in hops or in an edge weight."""
-        return cls.from_distances(distance_matrix(adjacency(graph, weight)), epsilon, sensitivity)
+        """Records and outputs are the nodes of a graph, utility minus their distance, in hops or in an edge weight.
+
+        `nodes` is their order, the prior's labels where it has any; by default that of the graph.
+        """
+        mechanism = cls.from_distances(distance_matrix(adjacency(graph, weight, nodes)), epsilon, sensitivity)
+        if hasattr(graph, "nodes"):
+            mechanism.labels = tuple(graph.nodes if nodes is None else nodes)
+        return mechanism
 
     def with_epsilon(self, epsilon: float) -> Exponential:
-        return Exponential(self._utility, epsilon, self.sensitivity)
+        changed = Exponential(self._utility, epsilon, self.sensitivity)
+        changed.labels = self.labels
+        return changed
+
+    def _scores(self, records: Places, outputs: Places) -> AnyArray:
+        """u(z, theta) for all records and some outputs, or for one record and all outputs."""
+        return np.asarray(self._utility[:, outputs] if isinstance(records, slice) else self._utility[records])
 
     @cached_property
     def _log_normaliser(self) -> FloatArray:
         total = np.empty(self.size)
         for record in range(self.size):
-            score = self._rate * self._utility[record].astype(float)
+            score = self._rate * self._scores(record, slice(None)).astype(float)
             top = score.max()
             total[record] = top + np.log(np.exp(score - top).sum())
         return total
@@ -86,16 +111,54 @@ class Exponential(Tabled):
     def n_outputs(self) -> float:
         return float(self._utility.shape[1])
 
-    def columns(self, outputs: slice | IntArray) -> FloatArray:
-        score: FloatArray = self._utility[:, outputs].astype(float)
+    def _log_columns(self, outputs: slice | IntArray) -> FloatArray:
+        score: FloatArray = self._scores(slice(None), outputs).astype(float)
         score *= self._rate
         score -= self._log_normaliser[:, None]
+        return score
+
+    def columns(self, outputs: slice | IntArray) -> FloatArray:
+        score = self._log_columns(outputs)
         np.exp(score, out=score)
         return score
 
     def row(self, record: int) -> FloatArray:
-        score: FloatArray = self._rate * self._utility[record].astype(float) - self._log_normaliser[record]
-        return np.exp(score)
+        score: FloatArray = self._rate * self._scores(record, slice(None)).astype(float)
+        return np.asarray(np.exp(score - self._log_normaliser[record]))
+
+    @cached_property
+    def _largest_log_ratio(self) -> float:
+        """In logarithms, which do not underflow."""
+        blocks = (self._log_columns(slice(at, at + 256)) for at in range(0, int(self.n_outputs), 256))
+        return float(max(np.ptp(block, axis=0).max() for block in blocks))
 
     def _parameters(self) -> dict[str, Any]:
         return {"nominal_epsilon": self.nominal_epsilon, "sensitivity": self.sensitivity}
+
+
+class _Spaced(Exponential):
+    """Equally spaced records on a line or ring: utilities follow from the places and take no memory."""
+
+    def __init__(self, size: int, epsilon: float, ring: bool) -> None:
+        size = as_size(size)
+        self._ring = ring
+        self._start(size, epsilon, float(size // 2 if ring else size - 1), None)
+
+    def with_epsilon(self, epsilon: float) -> _Spaced:
+        return _Spaced(self.size, epsilon, self._ring)
+
+    @property
+    def n_outputs(self) -> float:
+        return float(self.size)
+
+    def _scores(self, records: Places, outputs: Places) -> AnyArray:
+        place = np.arange(self.size)
+        gap = np.abs(np.atleast_1d(place[records])[:, None] - place[outputs])
+        near = np.minimum(gap, self.size - gap) if self._ring else gap
+        return np.asarray(-near if isinstance(records, slice) else -near[0])
+
+    def to_dict(self) -> dict[str, Any]:
+        return super().to_dict() | {"kind": "Exponential", "space": "ring" if self._ring else "line"}
+
+    def __repr__(self) -> str:
+        return super().__repr__().replace("_Spaced", "Exponential")

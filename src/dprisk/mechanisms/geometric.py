@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, require, require_epsilon, require_size
+from dprisk.errors import MechanismError, as_epsilon, as_size, require
 from dprisk.mechanisms.tabled import Tabled
 from dprisk.types import AnyArray, FloatArray, IntArray
 
@@ -22,13 +22,14 @@ class Geometric(Tabled):
     """
 
     def __init__(self, size: int, epsilon: float, sensitivity: float | None = None, ends: str = "clamp") -> None:
-        require_size(size)
-        require_epsilon(epsilon)
+        size = as_size(size)
+        epsilon = as_epsilon(epsilon)
         require(ends in ("clamp", "truncate"), f"ends must be 'clamp' or 'truncate', got {ends!r}", MechanismError)
         scale = max(size - 1, 1) if sensitivity is None else sensitivity
         require(0 < scale < math.inf, f"sensitivity must be finite and above 0, got {sensitivity}", MechanismError)
         self.size, self.nominal_epsilon, self.sensitivity, self.ends = size, float(epsilon), float(scale), ends
         self._rate = epsilon / scale
+        require(self._rate < math.inf, f"sensitivity {scale:g} is too small for epsilon {epsilon:g}", MechanismError)
 
     def with_epsilon(self, epsilon: float) -> Geometric:
         return Geometric(self.size, epsilon, self.sensitivity, self.ends)
@@ -66,10 +67,13 @@ class Geometric(Tabled):
     def epsilon(self) -> float:
         if self.ends == "clamp":  # the ends are the outputs that tell most: decay over the whole range
             return self._rate * (self.size - 1)
-        return super().epsilon
+        place = np.arange(self.size)
+        total = np.log(_partial(self._rate, place) + _partial(self._rate, self.size - 1 - place) - 1)
+        # The outputs that tell most are the ends, by symmetry either: in logarithms, which do not underflow.
+        return float(np.ptp(-self._rate * place - total))
 
     def _parameters(self) -> dict[str, Any]:
-        return {"nominal_epsilon": self.nominal_epsilon, "sensitivity": self.sensitivity}
+        return {"nominal_epsilon": self.nominal_epsilon, "sensitivity": self.sensitivity, "ends": self.ends}
 
 
 def _partial(rate: float, n: IntArray) -> FloatArray:

@@ -21,9 +21,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import binom, expit, gammaln, xlogy
 
-from dprisk.errors import MechanismError, require, require_epsilon, require_size
+from dprisk.errors import MechanismError, as_epsilon, as_number, as_size, as_whole, require
 from dprisk.guarantees import Guarantee, PureDP, TradeOff
 from dprisk.mechanisms.base import Mechanism
 from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
@@ -47,6 +46,10 @@ class SetProtocol(Mechanism):
         """r0 a_h, its probability when one of the h named records is the true one."""
 
     @abstractmethod
+    def gain(self, named: IntArray) -> FloatArray:
+        """(r1 - r0) a_h, their difference, with all its digits."""
+
+    @abstractmethod
     def pair_gain(self, named: IntArray) -> FloatArray:
         """(r1 - r0) b_h, with b_h the base measure of sets with i and one more record in, the h named ones out."""
 
@@ -60,11 +63,13 @@ class SetProtocol(Mechanism):
 
     def delta_at(self, epsilon: float) -> float:
         """One formula for the family: records z, z' differ only on sets with z in and z' out."""
-        require_epsilon(epsilon)
-        if self.size == 1:
+        epsilon = as_epsilon(epsilon)
+        if epsilon >= self.epsilon:
             return 0.0
-        one = np.array([1])
-        return float(max(0.0, self.hit(one)[0] - math.exp(min(epsilon, 700.0)) * self.miss(one)[0]))
+        return float(self.hit(np.array([1]))[0]) * -math.expm1(epsilon - self.epsilon)
+
+    def pairwise_epsilon(self) -> FloatArray:
+        return np.where(np.eye(self.size, dtype=bool), 0.0, self.epsilon)
 
     def guarantee(self) -> Guarantee:
         """Three straight pieces: only sets with exactly one of two records in tell them apart (thesis Example 1)."""
@@ -106,11 +111,11 @@ class SubsetSelection(SetProtocol):
     """
 
     def __init__(self, size: int, epsilon: float, subset_size: int | None = None) -> None:
-        require_size(size)
-        require_epsilon(epsilon)
-        best = max(1, math.floor(size * expit(-epsilon)))
-        self.size, self._epsilon, self._given = size, float(epsilon), subset_size
-        self.subset_size = best if subset_size is None else subset_size
+        size = as_size(size)
+        epsilon = as_epsilon(epsilon)
+        best = max(1, math.floor(size * _expit(-epsilon)))
+        self.size, self._epsilon, self._given = size, epsilon, subset_size
+        self.subset_size = best if subset_size is None else as_whole("subset_size", subset_size, least=0)
         require(
             1 <= self.subset_size <= max(1, size - 1),
             f"subset selection over {size} records reports between 1 and {max(1, size - 1)} of them, got subset_size="
@@ -123,7 +128,12 @@ class SubsetSelection(SetProtocol):
 
     @property
     def epsilon(self) -> float:
-        return self._epsilon
+        return self._epsilon if self.size > 1 else 0.0
+
+    @property
+    def chooses_size(self) -> bool:
+        """Whether the subset size follows from epsilon."""
+        return self._given is None
 
     def with_epsilon(self, epsilon: float) -> SubsetSelection:
         return SubsetSelection(self.size, epsilon, self._given)
@@ -142,11 +152,14 @@ class SubsetSelection(SetProtocol):
     def miss(self, named: IntArray) -> FloatArray:
         return self._r0 * self._others_out(1)[named] * self.subset_size / self.size
 
+    def gain(self, named: IntArray) -> FloatArray:
+        return -math.expm1(-self._epsilon) * self.hit(named)  # r0 = r1 e^-eps
+
     def pair_gain(self, named: IntArray) -> FloatArray:
         if self.subset_size == 1:
             return np.zeros(named.shape)
         both = self.subset_size * (self.subset_size - 1) / (self.size * (self.size - 1))
-        return (self._r1 - self._r0) * both * self._others_out(2)[named]
+        return -math.expm1(-self._epsilon) * self._r1 * both * self._others_out(2)[named]
 
     def none(self, named: IntArray) -> FloatArray:
         return self._r0 * self._others_out(0)[named]
@@ -170,7 +183,9 @@ class SubsetSelection(SetProtocol):
 
     @property
     def n_outputs(self) -> float:
-        return float(binom(self.size, self.subset_size))
+        if self.size <= 500:
+            return float(math.comb(self.size, self.subset_size))
+        return math.exp(min(700.0, _log_binom(self.size, self.subset_size)))
 
     def outputs(self, block: int) -> Iterator[AnyArray]:
         subsets = itertools.combinations(range(self.size), self.subset_size)
@@ -258,15 +273,17 @@ class UnaryEncoding(SetProtocol):
     """
 
     def __init__(self, size: int, p: float, q: float) -> None:
+        p, q = as_number("p", p), as_number("q", q)
         for name, value in (("p", p), ("q", q)):
             require(0 <= value <= 1, f"{name} must lie in [0, 1], got {value}")
-        self._set(size, p, 1 - p, q, 1 - q)
+        self._set(size, p, 1 - p, q, 1 - q, p - q)
 
-    def _set(self, size: int, p: float, not_p: float, q: float, not_q: float) -> None:
-        """Complements are given apart: 1 - p loses all digits when p is nearly 1."""
-        require_size(size)
+    def _set(self, size: int, p: float, not_p: float, q: float, not_q: float, contrast: float) -> None:
+        """Complements and the contrast p - q are given apart: differences lose digits."""
+        size = as_size(size)
         self.size, self.p, self.q = size, float(p), float(q)
         self._bits = (p, not_p, q, not_q)
+        self._contrast = abs(contrast)
         self._flipped = p < q or not_q == 0
         self._in, self._not_in, self._other, self._not_other = (not_p, p, not_q, q) if self._flipped else self._bits
 
@@ -279,7 +296,7 @@ class UnaryEncoding(SetProtocol):
         return math.log(hit) - math.log(miss) if miss > 0 else math.inf
 
     def with_epsilon(self, epsilon: float) -> UnaryEncoding:
-        require_epsilon(epsilon)
+        epsilon = as_epsilon(epsilon)
         require(0 < self.p < 1, f"with p = {self.p:g} the privacy parameter cannot be set", MechanismError)
         return UnaryEncoding(
             self.size, self.p, self.p * math.exp(-epsilon) / (self.p * math.exp(-epsilon) + 1 - self.p)
@@ -291,9 +308,11 @@ class UnaryEncoding(SetProtocol):
     def miss(self, named: IntArray) -> FloatArray:
         return self._other * self._not_in * self._all_off(named - 1)
 
+    def gain(self, named: IntArray) -> FloatArray:
+        return self._contrast * self._all_off(named - 1)
+
     def pair_gain(self, named: IntArray) -> FloatArray:
-        gain = self._in * self._not_other - self._other * self._not_in  # p - q, without cancellation at the ends
-        return self._other * gain * self._all_off(named - 1)
+        return self._other * self._contrast * self._all_off(named - 1)
 
     def none(self, named: IntArray) -> FloatArray:
         return self._not_in * self._all_off(named - 1)
@@ -304,9 +323,8 @@ class UnaryEncoding(SetProtocol):
 
     def _log_inside_outside(self, sizes: IntArray) -> tuple[FloatArray, FloatArray]:
         p, not_p, q, not_q = self._bits
-        with np.errstate(divide="ignore"):
-            inside = np.log(p) + xlogy(sizes - 1, q) + xlogy(self.size - sizes, not_q)
-            outside = np.log(not_p) + xlogy(sizes, q) + xlogy(self.size - 1 - sizes, not_q)
+        inside = _log(p) + _times_log(sizes - 1, q) + _times_log(self.size - sizes, not_q)
+        outside = _log(not_p) + _times_log(sizes, q) + _times_log(self.size - 1 - sizes, not_q)
         return inside, outside
 
     @property
@@ -336,18 +354,18 @@ class _UnaryByEpsilon(UnaryEncoding):
     """Unary encoding whose p and q follow from epsilon."""
 
     def __init__(self, size: int, epsilon: float) -> None:
-        require_epsilon(epsilon)
-        self._epsilon = float(epsilon)
-        self._set(size, *self._rule(self._epsilon))
+        epsilon = as_epsilon(epsilon)
+        self._epsilon = epsilon
+        self._set(size, *self._rule(epsilon))
 
     @staticmethod
     @abstractmethod
-    def _rule(epsilon: float) -> tuple[float, float, float, float]:
-        """p, 1-p, q, 1-q."""
+    def _rule(epsilon: float) -> tuple[float, float, float, float, float]:
+        """p, 1-p, q, 1-q, p-q."""
 
     @property
     def epsilon(self) -> float:
-        return self._epsilon
+        return self._epsilon if self.size > 1 else 0.0
 
     def with_epsilon(self, epsilon: float) -> _UnaryByEpsilon:
         return type(self)(self.size, epsilon)
@@ -360,17 +378,17 @@ class SUE(_UnaryByEpsilon):
     """Symmetric unary encoding (basic RAPPOR): every bit is kept with probability e^(eps/2) / (e^(eps/2) + 1)."""
 
     @staticmethod
-    def _rule(epsilon: float) -> tuple[float, float, float, float]:
-        keep, flip = float(expit(epsilon / 2)), float(expit(-epsilon / 2))
-        return keep, flip, flip, keep
+    def _rule(epsilon: float) -> tuple[float, float, float, float, float]:
+        keep, flip = _expit(epsilon / 2), _expit(-epsilon / 2)
+        return keep, flip, flip, keep, math.tanh(epsilon / 4)
 
 
 class OUE(_UnaryByEpsilon):
     """Optimal unary encoding (Wang et al. 2017): the true bit is on with probability 1/2, others with 1/(e^eps + 1)."""
 
     @staticmethod
-    def _rule(epsilon: float) -> tuple[float, float, float, float]:
-        return 0.5, 0.5, float(expit(-epsilon)), float(expit(epsilon))
+    def _rule(epsilon: float) -> tuple[float, float, float, float, float]:
+        return 0.5, 0.5, _expit(-epsilon), _expit(epsilon), math.tanh(epsilon / 2) / 2
 
 
 class LocalHashing(UnaryEncoding):
@@ -381,19 +399,17 @@ class LocalHashing(UnaryEncoding):
     """
 
     def __init__(self, size: int, epsilon: float, hash_range: int) -> None:
-        require_epsilon(epsilon)
-        require(
-            isinstance(hash_range, int) and hash_range >= 2,
-            f"hash_range must be a whole number of at least 2, got {hash_range}",
-            MechanismError,
-        )
-        self._epsilon, self.hash_range = float(epsilon), hash_range
+        epsilon = as_epsilon(epsilon)
+        hash_range = as_whole("hash_range", hash_range, least=2)
+        self._epsilon, self.hash_range = epsilon, hash_range
         lies = (hash_range - 1) * math.exp(-epsilon)
-        self._set(size, 1 / (1 + lies), lies / (1 + lies), 1 / hash_range, (hash_range - 1) / hash_range)
+        others = (hash_range - 1) / hash_range
+        contrast = -math.expm1(-epsilon) * others / (1 + lies)
+        self._set(size, 1 / (1 + lies), lies / (1 + lies), 1 / hash_range, others, contrast)
 
     @property
     def epsilon(self) -> float:
-        return self._epsilon
+        return self._epsilon if self.size > 1 else 0.0
 
     def with_epsilon(self, epsilon: float) -> LocalHashing:
         return LocalHashing(self.size, epsilon, self.hash_range)
@@ -416,8 +432,9 @@ class OLH(LocalHashing):
     """Optimal local hashing (Wang et al. 2017): e^eps + 1 hash values, rounded."""
 
     def __init__(self, size: int, epsilon: float) -> None:
-        require_epsilon(epsilon)
-        super().__init__(size, epsilon, round(math.exp(min(epsilon, 40.0))) + 1)  # e^40 hash values never collide
+        epsilon = as_epsilon(epsilon)
+        super().__init__(size, min(epsilon, 700.0), round(math.exp(min(epsilon, 700.0))) + 1)
+        self._epsilon = epsilon  # beyond 700 hash values never collide, and p and q change no more
 
     def with_epsilon(self, epsilon: float) -> OLH:
         return OLH(self.size, epsilon)
@@ -442,4 +459,20 @@ def _bernoulli(probability: float, out: BoolArray, rng: np.random.Generator) -> 
 def _log_binom(n: int, k: int) -> float:
     if not 0 <= k <= n:
         return math.inf  # no such set: a likelihood of 0
-    return float(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+
+
+def _log(probability: float) -> float:
+    return math.log(probability) if probability > 0 else -math.inf
+
+
+def _times_log(count: IntArray, probability: float) -> FloatArray:
+    """count * log(probability), with 0 log 0 = 0; a negative count only arises for sets that cannot be."""
+    return (
+        np.where(count == 0, 0.0, count * _log(probability)) if probability > 0 else np.where(count > 0, -np.inf, 0.0)
+    )
+
+
+def _expit(x: float) -> float:
+    """1 / (1 + e^-x), with all its digits at either end."""
+    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))

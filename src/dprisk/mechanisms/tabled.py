@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dprisk.errors import InputFileError, MechanismError, require
-from dprisk.mechanisms.base import Fixed, Mechanism
+from dprisk.mechanisms.base import Mechanism
+from dprisk.tables import as_floats, require_file
 from dprisk.types import AnyArray, FloatArray, IntArray
 
 ROW_TOLERANCE = 1e-9
@@ -69,7 +70,7 @@ class Tabled(Mechanism):
         return reports
 
 
-class Matrix(Tabled, Fixed):
+class Matrix(Tabled):
     """Any finite channel, given by its row-stochastic matrix, records x outputs.
 
     Rows must sum to 1 within 1e-9; they are then scaled to do so as closely as floats allow.
@@ -79,16 +80,15 @@ class Matrix(Tabled, Fixed):
     """
 
     def __init__(self, matrix: npt.ArrayLike) -> None:
-        try:
-            table = np.array(matrix, dtype=float)
-        except (TypeError, ValueError):
-            raise MechanismError("A channel is a matrix of numbers with rows of equal length.") from None
+        table = as_floats(matrix, "The entries of a channel", MechanismError)
         require(
             table.ndim == 2 and table.size > 0,
             f"A channel is records x outputs, got shape {table.shape}.",
             MechanismError,
         )
-        require(bool(np.all(table >= 0)), "Probabilities must be numbers of at least 0.", MechanismError)
+        bad = np.argwhere(~(table >= 0))
+        where = f"; row {bad[0][0]}, column {bad[0][1]} is {table[tuple(bad[0])]:g}" if bad.size else ""
+        require(bad.size == 0, f"Probabilities must be numbers of at least 0{where}.", MechanismError)
         sums = table.sum(axis=1)
         off = np.abs(sums - 1)
         require(
@@ -103,14 +103,21 @@ class Matrix(Tabled, Fixed):
     @classmethod
     def from_file(cls, path: str | Path) -> Matrix:
         """A channel from a `.npy` file, or from a CSV without header: a line a record, a number an output."""
-        path = Path(path)
-        require(path.is_file(), f"There is no file {path}.", InputFileError)
+        path = require_file(path)
         try:
-            table = np.load(path) if path.suffix == ".npy" else np.loadtxt(path, delimiter=",", ndmin=2)
-        except (ValueError, OSError) as problem:
-            raise InputFileError(f"{path} cannot be read as a matrix of numbers: {problem}.") from problem
-        require(table.size > 0, f"{path} is empty; a line a record is needed.", InputFileError)
+            if path.suffix == ".npy":
+                table = np.load(path)
+            else:
+                lines = path.read_text(encoding="utf-8-sig").split()
+                table = [[float(entry) for entry in line.split(",")] for line in lines]
+        except (ValueError, OSError, EOFError):
+            raise InputFileError(f"{path} cannot be read as a matrix of numbers, a line for each record.") from None
+        require(isinstance(table, np.ndarray | list) and len(table) > 0, f"{path} holds no matrix.", InputFileError)
         return cls(table)
+
+    def with_epsilon(self, epsilon: float) -> Matrix:
+        """Refused: a given matrix is what it is."""
+        raise MechanismError(f"{self!r} is fixed as it is; it has no epsilon to set.")
 
     @property
     def n_outputs(self) -> float:
