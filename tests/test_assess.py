@@ -1,11 +1,12 @@
 """The answer: numbers, sentence, dictionary, estimate."""
 
 import json
+import math
 
 import numpy as np
 import pytest
 
-from dprisk import GRR, OUE, Line, OptimalAttack, Prior, Threat, assess, estimate
+from dprisk import GRR, OUE, Gaussian, Line, OptimalAttack, Prior, Threat, assess, estimate
 from dprisk.errors import DpriskError
 from dprisk.estimate import mean_interval
 
@@ -97,3 +98,44 @@ def test_an_attack_needs_to_be_told_what_it_knows() -> None:
         attack.guess([0, 1], rng, known=[0])
     with pytest.raises(DpriskError, match="'advantage' or 'success'"):
         OptimalAttack(GRR(3, 1.0), Threat(Prior.uniform(3)), "luck")
+
+
+def test_the_interval_is_the_theorems() -> None:
+    """Maurer and Pontil, Theorem 4, written out, at half the error on either side."""
+    values = np.random.default_rng(2).beta(2, 3, size=5000)
+    log_term = math.log(2 / (0.1 / 2))
+    width = math.sqrt(2 * values.var(ddof=1) * log_term / 5000) + 7 * 1.5 * log_term / (3 * 4999)
+    found = mean_interval(values, -0.5, 1.0, 0.9)
+    assert found == pytest.approx((values.mean() - width, values.mean() + width), abs=1e-14)
+
+
+def test_an_estimate_never_lies_below_what_is_known() -> None:
+    risk = assess(Gaussian(10, 1.0), Threat(Prior.zipf(10, 1.1)), samples=2000)
+    assert risk.estimate is not None
+    assert risk.success >= risk.baseline
+    assert risk.estimate.success_interval[0] >= risk.baseline
+    assert risk.advantage >= 0
+
+
+def test_rounded_numbers_add_up() -> None:
+    for size in range(2, 150):
+        risk = assess(GRR(size, 1.0), Threat(Prior.uniform(size)))
+        words = risk.sentence().replace(";", "").replace(".", "").split()
+        right, blind, more = int(words[9]), int(words[15]), int(words[-1])
+        assert right - blind == more
+
+
+def test_membership_is_told_in_its_own_words() -> None:
+    assert assess(GRR(4, 1.0), Threat.membership(Prior.uniform(4))).sentence() == (
+        "Of 1000 people whose record is known, an attacker rightly says of 225 more that they took part than it "
+        "wrongly says of 1000 who did not."
+    )
+
+
+def test_settings_are_checked_even_if_they_are_not_used() -> None:
+    threat = Threat(Prior.uniform(3))
+    for wrong in ({"samples": -1}, {"confidence": 99}, {"rng": "x"}, {"rng": -1}):
+        with pytest.raises(DpriskError):
+            assess(GRR(3, 1.0), threat, **wrong)
+    with pytest.raises(DpriskError, match="is a Threat"):
+        assess(GRR(3, 1.0), Prior.uniform(3))  # type: ignore[call-overload]

@@ -8,8 +8,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from dprisk import GRR, OUE, Distances, Exact, Line, Matrix, OptimalAttack, Prior, Ring, Threat, assess, exact
-from dprisk.errors import TooLargeError
+from dprisk import (
+    GRR,
+    OLH,
+    OUE,
+    Balls,
+    Distances,
+    Exact,
+    Exponential,
+    Gaussian,
+    Geometric,
+    Line,
+    Matrix,
+    OptimalAttack,
+    Prior,
+    Ring,
+    SubsetSelection,
+    Threat,
+    assess,
+    exact,
+)
+from dprisk.errors import DpriskError, TooLargeError
 from dprisk.types import BoolArray, FloatArray, IntArray
 from tests import naive
 from tests.strategies import balls, channels, partitions, priors, set_protocols
@@ -134,7 +153,7 @@ def test_relabelling_changes_nothing(problem: Any, data: st.DataObject) -> None:
     records = np.array(data.draw(st.permutations(range(prior.size))))
     outputs = np.array(data.draw(st.permutations(range(channel.shape[1]))))
     before = exact.best_attacker(Matrix(channel), Threat(Prior(prior), groups, by_table(success)))
-    shuffled = Threat(Prior(prior[records]), groups[records], by_table(success[np.ix_(records, records)]))
+    shuffled = Threat(Prior(prior[records]), groups[records], by_table(success[:, records]))
     after = exact.best_attacker(Matrix(channel[np.ix_(records, outputs)]), shuffled)
     assert (after.advantage, after.success) == pytest.approx((before.advantage, before.success), abs=1e-12)
 
@@ -238,3 +257,75 @@ def test_one_record_is_no_secret() -> None:
 def test_exact_is_refused_beyond_reach_not_approximated() -> None:
     with pytest.raises(TooLargeError, match="out of reach"):
         exact.best_attacker(OUE(100, 1.0), Threat(Prior.uniform(100), success=Line(2.0)))
+
+
+def test_a_record_that_no_guess_hits_is_never_reconstructed() -> None:
+    """A rectangular loss, and one whose diagonal is far: found by review, the closed forms counted them as hit."""
+    threat = Threat(Prior.uniform(2), "all", Distances(1.0, [[0.0, 9.0], [9.0, 9.0]]))
+    found = assess(OUE(2, 1.0), threat)
+    assert (found.advantage, found.success) == pytest.approx((0.0578, 0.5), abs=5e-5)
+    narrow = Threat(Prior.uniform(3), success=Distances(0.0, [[0.0, 1, 1], [1, 0, 1]]))
+    assert assess(GRR(3, 1000.0), narrow).success == pytest.approx(2 / 3)
+
+
+def test_rare_people_keep_their_risk() -> None:
+    """Ties are judged by the mass at stake: beside a record of nearly all mass, rare ones still stand out."""
+    prior = Prior([1 - 3e-10, 1e-10, 2e-10])
+    closed, listed = (
+        assess(mechanism, Threat(prior)).by_record for mechanism in (GRR(3, 1.0), Matrix(GRR(3, 1.0).matrix()))
+    )
+    assert listed == pytest.approx(closed, rel=1e-3, abs=1e-9)
+    assert closed[1] > 0.1
+
+
+def test_small_epsilon_keeps_its_digits() -> None:
+    """The slope of RAD at epsilon 0 is (m-1)/m^2 for randomised response: no digits lost where differences cancel."""
+    for epsilon in (1e-9, 1e-12, 1e-15):
+        assert assess(GRR(4, epsilon), Threat(Prior.uniform(4))).advantage == pytest.approx(epsilon * 3 / 16, rel=1e-8)
+        assert assess(OUE(2, epsilon), Threat.membership(Prior.uniform(2))).advantage == pytest.approx(
+            epsilon / 8, rel=1e-8
+        )
+
+
+def test_large_epsilon_neither_overflows_nor_lies() -> None:
+    assert GRR(5, 720.0).delta_at(720.0) == 0.0
+    assert Exponential.on_line(5, 1440.0).epsilon == pytest.approx(720.0)
+    assert Geometric(5, 720.0, ends="truncate").epsilon == pytest.approx(720.0, rel=1e-3)
+    assert Gaussian(3, 0.01).delta_at(5000.0) == pytest.approx(0.496, abs=1e-3)
+    for epsilon in (40.0, 50.0, 800.0):
+        assert assess(OLH(10, epsilon), Threat(Prior.uniform(10))).advantage == pytest.approx(0.45, abs=1e-6)
+    assert GRR(1, 3.0).epsilon == 0.0
+
+
+def test_exact_success_by_another_name_has_the_closed_form() -> None:
+    for rule in (Line(0.0), Distances(0.0, 1 - np.eye(60)), Balls(lambda guess: [guess])):
+        risk = assess(OUE(60, 1.0), Threat(Prior.zipf(60), [0, 1] * 30, rule))
+        assert risk.exact
+        assert risk.advantage == pytest.approx(assess(OUE(60, 1.0), Threat(Prior.zipf(60), [0, 1] * 30)).advantage)
+
+
+def test_success_alone_is_the_same_success() -> None:
+    rng = np.random.default_rng(6)
+    mechanism = Matrix(rng.dirichlet(np.ones(7), size=5))
+    for threat in (Threat(Prior.zipf(5)), Threat(Prior.zipf(5), [0, 1, 0, 1, 2], Line(1.0))):
+        assert exact.best_success(mechanism, threat) == pytest.approx(exact.best_attacker(mechanism, threat).success)
+    assert exact.best_success(GRR(5, 1.0), Threat(Prior.zipf(5))) == pytest.approx(
+        exact.best_attacker(GRR(5, 1.0), Threat(Prior.zipf(5))).success
+    )
+
+
+def test_the_attack_breaks_ties_at_random_and_refuses_the_impossible() -> None:
+    rng = np.random.default_rng(9)
+    attack = OptimalAttack(SubsetSelection(4, 1.0, 2), Threat(Prior.uniform(4)))
+    guesses = attack.guess(np.tile([True, True, False, False], (2000, 1)), rng)
+    assert np.bincount(guesses, minlength=4)[:2].min() > 900
+    assert np.bincount(guesses, minlength=4)[2:].max() == 0
+    with pytest.raises(DpriskError, match="impossible"):
+        attack.guess([[True, True, True, False]], rng)
+    with pytest.raises(DpriskError, match=r"0\.\.1"):
+        OptimalAttack(GRR(2, 1.0), Threat.membership(Prior.uniform(2))).guess([0], rng, known=[5])
+
+
+def test_most_at_risk_leaves_out_who_cannot_be() -> None:
+    risk = assess(GRR(3, 1.0), Threat(Prior([0.6, 0.4, 0.0])))
+    assert [name for name, _ in risk.most_at_risk(3)] == [1, 0]

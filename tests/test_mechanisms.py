@@ -90,7 +90,7 @@ def test_privacy_parameters_follow_the_definition(mechanism: Mechanism) -> None:
 
 @named([mechanism for mechanism in FINITE if not isinstance(mechanism, Product)])
 def test_samples_follow_the_likelihood(mechanism: Mechanism) -> None:
-    """The mean likelihood of sampled outputs is the channel's sum of squares; off samplers move it."""
+    """A chi-square test of each record's outputs against its row of the channel."""
     rng, runs = np.random.default_rng(11), 60_000
     table = mechanism.matrix()
     listed = np.concatenate(list(mechanism.outputs(1000)))
@@ -283,3 +283,54 @@ def test_laplace_and_gaussian_profiles_match_a_fine_grid() -> None:
 def test_wrong_values_get_one_clear_sentence(wrong: Callable[[], object], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         wrong()
+
+
+def test_bits_follow_their_probability_to_the_last_digit() -> None:
+    """One byte decides most bits; without the draw that breaks ties the share would be off by up to 1/256."""
+    rng = np.random.default_rng(3)
+    for q in (0.0019, 0.1289, 0.9961):
+        bits = UnaryEncoding(1000, 0.5, q).sample(np.zeros(4000, dtype=int), rng)[:, 1:]
+        assert bits.mean() == pytest.approx(q, abs=5 * math.sqrt(q * (1 - q) / bits.size))
+
+
+def test_a_product_lists_its_outputs_in_one_order() -> None:
+    """All of the second with each of the first, however large the factors; nested products too."""
+    pair = Product(GRR(70, 1.0), GRR(70, 2.0))
+    first = pair.post_process([a for a in range(70) for _ in range(70)])
+    assert first.matrix() == pytest.approx(GRR(70, 1.0).matrix(), abs=1e-12)
+    nested = Product(Product(GRR(3, 1.0), OUE(3, 1.0)), GRR(3, 2.0))
+    columns = np.concatenate([np.exp(nested.log_likelihood(block)).T for block in nested.outputs(10)], axis=1)
+    assert columns == pytest.approx(nested.matrix(), abs=1e-12)
+    assert nested.epsilon == pytest.approx(Matrix(nested.matrix()).epsilon)
+
+
+def test_a_product_keeps_the_proportion_of_its_parts() -> None:
+    changed = Product(GRR(3, 1.0), GRR(3, 3.0)).with_epsilon(8.0)
+    assert (changed.first.epsilon, changed.second.epsilon) == pytest.approx((2.0, 6.0))
+
+
+def test_repetition_cannot_be_post_processed_by_order() -> None:
+    repeated = Repeated(GRR(3, 1.0), 2)
+    with pytest.raises(MechanismError, match="without their order"):
+        repeated.post_process(lambda reports: reports[:, 0])
+    with pytest.raises(MechanismError, match="Repeat the two parts"):
+        Repeated(Product(GRR(3, 1.0), GRR(3, 1.0)), 2)
+
+
+def test_privacy_of_large_combinations_needs_no_listing() -> None:
+    assert OnAttribute(OUE(40, 1.0), list(range(40)) * 2).epsilon == 1.0
+    assert Product(OUE(300, 1.0), OUE(300, 0.5)).epsilon == pytest.approx(1.5)
+    with pytest.raises(TooLargeError, match="too many to go through"):
+        _ = OnAttribute(OUE(40, 1.0), [0, 1, 1]).epsilon
+
+
+@given(st.integers(2, 6), st.sampled_from([0.1, 1.0, 5.0]), st.sampled_from([0.5, 1.0, 4.0]))
+def test_truncated_noise_has_its_true_epsilon(size: int, epsilon: float, sensitivity: float) -> None:
+    mechanism = Geometric(size, epsilon, sensitivity, ends="truncate")
+    assert mechanism.epsilon == pytest.approx(Matrix(mechanism.matrix()).epsilon, rel=1e-9)
+
+
+def test_large_exponential_mechanisms_take_no_table() -> None:
+    mechanism = Exponential.on_line(20_000, 5.0)
+    assert mechanism.columns(np.array([7])).shape == (20_000, 1)
+    assert mechanism.row(3).sum() == pytest.approx(1.0)

@@ -4,6 +4,7 @@ import gzip
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -12,6 +13,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 
 from dprisk import (
     GRR,
@@ -20,6 +22,7 @@ from dprisk import (
     Distances,
     DpriskError,
     Exact,
+    Exponential,
     Graph,
     Knowledge,
     Line,
@@ -29,7 +32,7 @@ from dprisk import (
     Threat,
     assess,
 )
-from tests.strategies import balls, channels, partitions, priors
+from tests.strategies import channels, partitions, priors
 
 
 def test_a_prior_knows_its_numbers() -> None:
@@ -169,7 +172,8 @@ def test_knowledge_from_columns() -> None:
 @given(st.data(), st.integers(1, 5))
 def test_every_way_to_say_the_same_balls_agrees(data: st.DataObject, size: int) -> None:
     """A graph, a callable, a mask and a distance matrix that mean the same balls."""
-    success = data.draw(balls(size))
+    bits = data.draw(st.lists(st.booleans(), min_size=size * size, max_size=size * size))
+    success = np.array(bits).reshape(size, size) | np.eye(size, dtype=bool)
     success = success | success.T
     graph = nx.from_numpy_array(success & ~np.eye(size, dtype=bool))
     channel, prior, groups = data.draw(channels(size)), Prior(data.draw(priors(size))), data.draw(partitions(size))
@@ -224,3 +228,92 @@ def test_exact_is_the_ball_of_radius_0() -> None:
     for knows in ("none", "all", [0, 1, 0, 1, 2, 2]):
         one, two = Threat(prior, knows, Exact()), Threat(prior, knows, Line(0.0))
         assert one.baseline == two.baseline
+
+
+def test_large_positions_stay_apart() -> None:
+    """Millisecond timestamps: a slack that grows with the position would merge them."""
+    stamps = [1_600_000_000_000 + i for i in range(3)]
+    assert Threat(Prior.uniform(3, stamps), success=Line(0.0)).kappa_plus == pytest.approx(1 / 3)
+    assert Threat(Prior.uniform(3), success=Line(1e-4, [0.0, 1.05e-4, 9.0])).kappa_plus == pytest.approx(1 / 3)
+
+
+def test_a_ring_ball_of_nearly_half_the_ring_counts_nobody_twice() -> None:
+    for eta, places, around in ((0.15, [0.0, 0.15], 0.1 + 0.2), (0.5 - 1e-13, [0.0, 0.5], 1.0)):
+        assert Threat(Prior.uniform(2), success=Ring(eta, places, around)).kappa_plus <= 1
+
+
+def test_a_ring_takes_number_labels_as_steps() -> None:
+    assert Threat(Prior.uniform(4, [10, 20, 30, 40]), success=Ring(10.0)).kappa_plus == pytest.approx(0.75)
+    with pytest.raises(DpriskError, match="equal steps"):
+        assert Threat(Prior.uniform(3, [10, 20, 40]), success=Ring(10.0)).kappa_plus
+
+
+def test_attribute_and_graph_distances_allow_for_rounding() -> None:
+    table = {"x": [0.1 * i for i in range(11)]}
+    assert Threat(Prior.uniform(11), success=Attributes(table, ["x"], {"x": 0.3})).kappa_plus == pytest.approx(7 / 11)
+    graph = nx.path_graph(5)
+    nx.set_edge_attributes(graph, 0.1, "length")
+    assert Threat(Prior.uniform(5), success=Graph(0.3, graph, "length")).kappa_plus == pytest.approx(1.0)
+
+
+def test_graphs_are_matched_to_records() -> None:
+    star = nx.Graph([("a", "b"), ("a", "c"), ("a", "d")])
+    prior = Prior({"d": 0.1, "c": 0.2, "b": 0.3, "a": 0.4})
+    with pytest.raises(DpriskError, match=r"nodes=prior\.labels"):
+        assess(Exponential.on_graph(star, 3.0), Threat(prior, success=Graph(0, star)))
+    aligned = Exponential.on_graph(star, 3.0, nodes=prior.labels)
+    assert assess(aligned, Threat(prior, success=Graph(0, star))).advantage == pytest.approx(0.207, abs=5e-4)
+    with pytest.raises(DpriskError, match="ways through the others"):
+        assert Threat(Prior({"b": 0.5, "c": 0.5}), success=Graph(2, star)).kappa_plus
+    double = nx.MultiGraph()
+    double.add_edge(0, 1, length=1.0)
+    double.add_edge(0, 1, length=5.0)
+    assert Threat(Prior.uniform(2), success=Graph(1.0, double, "length")).kappa_plus == 1.0
+    with pytest.raises(DpriskError, match="has no 'metres'"):
+        assert Threat(Prior.uniform(2), success=Graph(1.0, double, "metres")).kappa_plus
+
+
+def test_sparse_losses_are_added_up_and_the_diagonal_may_be_stored() -> None:
+    twice = sparse.coo_array(([0.5, 0.7], ([0, 0], [1, 1])), shape=(2, 2))
+    assert Threat(Prior.uniform(2), success=Distances(1.0, twice)).kappa_plus == 0.5
+    far = sparse.coo_array(([3.0], ([0], [0])), shape=(2, 2))
+    assert Threat(Prior.uniform(2), success=Distances(1.0, far)).kappa_minus == 0.0
+
+
+def test_missing_values_are_no_knowledge() -> None:
+    nan = float("nan")
+    people = pd.DataFrame({"sex": ["f"] * 4, "bmi": [nan, nan, nan, 20.0]})
+    for wrong in (
+        lambda: Threat(Prior.uniform(3), np.array([nan, nan, 1.0])),
+        lambda: Threat.attributes(people, ["sex"], ["bmi"]),
+        lambda: Prior.from_column(pd.Series([1, None], dtype="Int64")),
+        lambda: Prior.uniform(2, [None, "a"]),
+    ):
+        with pytest.raises(DpriskError, match="missing values"):
+            wrong()
+
+
+def test_knowledge_may_be_a_mapping_from_label_to_group() -> None:
+    prior = Prior({"a": 0.5, "b": 0.3, "c": 0.2})
+    assert Threat(prior, {"c": "y", "a": "x", "b": "x"}).baseline == pytest.approx(0.7)
+    with pytest.raises(DpriskError, match="no group for the record"):
+        Threat(prior, {"a": "x"})
+
+
+def test_labels_are_kept_as_written(tmp_path: Path) -> None:
+    path = tmp_path / "zip.csv"
+    path.write_text("label,count\n01234,1\n1234,2\n12345678901234567890,3\n12345678901234567891,4\n")
+    assert Prior.from_csv(path).labels == ("01234", "1234", "12345678901234567890", "12345678901234567891")
+    counts = pd.Series(["flu", "flu", "cold"]).value_counts()
+    assert Prior.from_counts(counts).to_dict() == pytest.approx({"flu": 2 / 3, "cold": 1 / 3})
+    assert Prior.from_column(["1", 1, 1, 1]).size == 2
+    assert Prior.from_counts([1e308, 1e308]).weights.tolist() == [0.5, 0.5]
+
+
+def test_numbers_of_any_kind_are_numbers() -> None:
+    numbers: list[Any] = [np.int64(3), np.int32(3), 3.0]
+    for size in numbers:
+        assert Prior.uniform(size).size == GRR(size, np.float32(1.0)).size == 3  # type: ignore[arg-type]
+    for wrong in (lambda: GRR(True, 1.0), lambda: GRR(3, "1"), lambda: GRR(2.5, 1.0), lambda: Prior.uniform("3")):  # type: ignore[arg-type]
+        with pytest.raises(DpriskError, match="must be a"):
+            wrong()

@@ -43,10 +43,15 @@ def rad_theorem_5_1_second(guarantee: Guarantee, kappa_pi: float, kappa_plus: fl
 
 
 def rad_proposition_5_3(epsilon: float, delta: float, kappa_pi: float, kappa_minus: float, kappa_plus: float) -> float:
-    """RAD <= the least of three (epsilon, delta) bounds. Needs: nothing known."""
+    """RAD <= the least of three (epsilon, delta) bounds. Needs: nothing known.
+
+    The second, ((1 - kappa_minus)(e^eps - 1) + delta) / e^eps, falls with epsilon if delta > 1 - kappa_minus; what
+    holds at a larger epsilon holds here too, so its limit 1 - kappa_minus is taken then.
+    """
+    rest = 1 - kappa_minus
     return min(
         kappa_plus * _expm1(epsilon) + delta,
-        (1 - kappa_minus) * -math.expm1(-epsilon) + delta * math.exp(-epsilon),
+        min(rest, rest * -math.expm1(-epsilon) + delta * math.exp(-epsilon)),
         rad_theorem_4_2(largest_variation(epsilon, delta), kappa_pi),
     )
 

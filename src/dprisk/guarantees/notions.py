@@ -162,15 +162,18 @@ class _ByRenyi(Guarantee):
         """Orders above 1 and the divergence at each."""
 
     def delta_at(self, epsilon: float) -> float:
-        """The best over the orders of Canonne, Kamath, Steinke 2020, Proposition 12; at most the total variation."""
-        epsilon = as_epsilon(epsilon)
+        """The best over the orders, and by the curve, which joins what different orders say."""
+        return min(self._delta_by_orders(as_epsilon(epsilon)), super().delta_at(epsilon))
+
+    def _delta_by_orders(self, epsilon: float) -> float:
+        """Canonne, Kamath, Steinke 2020, Proposition 12; at most the total variation."""
         order, value = self._divergences
         log_delta = (order - 1) * (value - epsilon + np.log1p(-1 / order)) - np.log(order)
         return min(float(np.exp(min(0.0, log_delta.min()))), _variation_from_kl(float(value.min())))
 
     @cached_property
     def knots(self) -> Knots:
-        return from_profile(PROFILE, np.array([self.delta_at(epsilon) for epsilon in PROFILE]))
+        return from_profile(PROFILE, np.array([self._delta_by_orders(epsilon) for epsilon in PROFILE]))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,419 @@
+"""No bound is ever below the exact value; what is called attained is attained; the papers' slips are pinned."""
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from dprisk import (
+    GRR,
+    OUE,
+    ApproxDP,
+    Distances,
+    DpriskError,
+    GaussianDP,
+    Guarantee,
+    Line,
+    Matrix,
+    Mechanism,
+    Prior,
+    PureDP,
+    Ring,
+    SubsetSelection,
+    Threat,
+    WorstCase,
+    assess,
+    bounds,
+    conversions,
+    exact,
+)
+from dprisk.bounds import REGISTRY, ours, papers, programs
+from dprisk.types import FloatArray
+from tests.strategies import balls, partitions, priors
+
+EPSILONS = st.sampled_from([0.0, 0.1, 0.5, 1.0, 2.0, 4.0])
+
+
+def vertex(size: int, outputs: int, epsilon: float, delta: float, seed: int) -> FloatArray:
+    """A vertex of the polytope of (epsilon, delta)-DP channels, in a random direction.
+
+    Hockey-stick excesses t[z, z', theta] >= P[z, theta] - e^eps P[z', theta] must sum to at most delta.
+    """
+    rng = np.random.default_rng(seed)
+    pairs = [(a, b) for a in range(size) for b in range(size) if a != b]
+    cells, slacks = size * outputs, len(pairs) * outputs
+    rows, limits = [], []
+    for number, (a, b) in enumerate(pairs):
+        for theta in range(outputs):
+            row = np.zeros(cells + slacks)
+            row[a * outputs + theta], row[b * outputs + theta] = 1, -math.exp(epsilon)
+            row[cells + number * outputs + theta] = -1
+            rows.append(row)
+            limits.append(0.0)
+        row = np.zeros(cells + slacks)
+        row[cells + number * outputs : cells + (number + 1) * outputs] = 1
+        rows.append(row)
+        limits.append(delta)
+    total = np.zeros((size, cells + slacks))
+    for record in range(size):
+        total[record, record * outputs : (record + 1) * outputs] = 1
+    cost = np.concatenate([rng.normal(size=cells), np.zeros(slacks)])
+    found = linprog(cost, np.array(rows), limits, total, np.ones(size), bounds=(0, 1), method="highs")
+    table = np.clip(found.x[:cells].reshape(size, outputs), 0, 1)
+    return np.asarray(table / table.sum(axis=1, keepdims=True))
+
+
+@st.composite
+def kept_promises(draw: st.DrawFn, size: int) -> tuple[Mechanism, Guarantee]:
+    """A mechanism and a guarantee that it keeps: extreme ones, since only those come near a bound."""
+    epsilon, seed = draw(EPSILONS), draw(st.integers(0, 1000))
+    delta = draw(st.sampled_from([0.0, 0.0, 0.01, 0.2]))
+    kind = draw(st.sampled_from(["vertex", "blocks", "subset", "reveal", "gaussian", "unary"]))
+    if kind == "vertex":
+        table = vertex(size, draw(st.integers(2, 4)), epsilon, delta, seed)
+        return Matrix(table), ApproxDP(epsilon + 1e-9, delta + 1e-9)
+    prior = Prior(draw(priors(size)))
+    if kind == "blocks":
+        return ours.worst_blocks(epsilon, prior).mechanism(), PureDP(epsilon)
+    if kind == "subset":
+        return SubsetSelection(size, epsilon, draw(st.integers(1, max(1, size - 1)))), PureDP(epsilon)
+    if kind == "reveal":
+        return ours.worst_top_records(epsilon, delta, prior).mechanism(), ApproxDP(epsilon, delta)
+    if kind == "unary":
+        return OUE(size, epsilon), OUE(size, epsilon).guarantee()
+    # Positions on a line with Gaussian noise, in bins: post-processing of a mu-Gaussian-DP mechanism.
+    mu = draw(st.sampled_from([0.3, 1.0, 3.0]))
+    edges = np.linspace(-3, mu + 3, 12)
+    from scipy.stats import norm
+
+    mean = np.linspace(0, mu, size)
+    cumulative = norm.cdf(edges - mean[:, None])
+    table = np.diff(np.hstack([np.zeros((size, 1)), cumulative, np.ones((size, 1))]), axis=1)
+    return Matrix(table / table.sum(axis=1, keepdims=True)), GaussianDP(mu)
+
+
+@st.composite
+def situations(draw: st.DrawFn) -> tuple[Mechanism, Guarantee, Threat]:
+    size = draw(st.integers(2, 5))
+    success = draw(st.sampled_from(["exact", "exact", "line", "ring", "any"]))
+    rule: Any = {
+        "exact": None,
+        "line": Line(1.0),
+        "ring": Ring(1.0),
+        "any": Distances(0.5, np.where(draw(balls(size)), 0.0, 1.0)),
+    }[success]
+    knows = draw(st.sampled_from(["none", "none", "all", "some"]))
+    groups: Any = draw(partitions(size)) if knows == "some" else knows
+    mechanism, promise = draw(kept_promises(size))
+    return mechanism, promise, Threat(Prior(draw(priors(size))), groups, rule)
+
+
+@settings(max_examples=400)
+@given(situations())
+def test_no_bound_is_below_the_exact_value(situation: Any) -> None:
+    mechanism, promise, threat = situation
+    best = exact.best_attacker(mechanism, threat)
+    for which in ("advantage", "success"):
+        truth = getattr(best, which)
+        for given_promise in (promise, mechanism.guarantee()):
+            found = bounds.evaluate(given_promise, threat, which)
+            assert found.values
+            for value in found.values:
+                assert value.number >= truth - 1e-8, (value.bound.name, value.number, truth)
+
+
+@given(st.data(), EPSILONS, st.integers(1, 7))
+def test_what_is_called_attained_is_attained(data: st.DataObject, epsilon: float, size: int) -> None:
+    prior = Prior(data.draw(priors(size)))
+    threat = Threat(prior)
+    worst = assess(PureDP(epsilon), threat)
+    blocks = ours.worst_blocks(epsilon, prior)
+    assert blocks.mechanism().epsilon <= epsilon + 1e-9
+    assert exact.best_attacker(blocks.mechanism(), threat).advantage == pytest.approx(blocks.advantage, abs=1e-9)
+    assert worst.advantage == pytest.approx(blocks.advantage, abs=1e-9)
+    delta = data.draw(st.sampled_from([0.0, 0.05, 0.4]))
+    top = ours.worst_top_records(epsilon, delta, prior)
+    assert top.mechanism().delta_at(epsilon) <= delta + 1e-9
+    assert exact.best_attacker(top.mechanism(), threat).success == pytest.approx(top.success, abs=1e-9)
+    reached = exact.best_attacker(_reveal_or_blocks(epsilon, delta, prior), threat).advantage
+    assert reached == pytest.approx(ours.reveal_or_blocks(epsilon, delta, prior), abs=1e-9)
+
+
+def _reveal_or_blocks(epsilon: float, delta: float, prior: Prior) -> Matrix:
+    answer = ours.worst_blocks(epsilon, prior).mechanism().matrix()
+    return Matrix(np.hstack([delta * np.eye(prior.size), (1 - delta) * answer]))
+
+
+def test_the_worst_mechanism_is_named_where_it_is_known() -> None:
+    worst = assess(PureDP(1.0), Threat(Prior.zipf(10)))
+    named = worst.worst_mechanism()
+    assert named is not None
+    assert assess(named, Threat(Prior.zipf(10))).advantage == pytest.approx(worst.advantage, abs=1e-12)
+    assert worst.advantage_bound.attained
+    assert assess(GaussianDP(1.0), Threat(Prior.uniform(3))).worst_mechanism() is None
+
+
+@given(st.data(), EPSILONS, st.integers(1, 12))
+def test_the_dual_certificate_proves_the_worst_blocks(data: st.DataObject, epsilon: float, size: int) -> None:
+    """Theory 3.2: y is feasible, so no epsilon-DP mechanism exceeds sum(y)."""
+    prior = Prior(data.draw(priors(size)))
+    blocks = ours.worst_blocks(epsilon, prior)
+    y, p = blocks.certificate(), prior.sorted_weights
+    assert y.sum() == pytest.approx(blocks.advantage, abs=1e-12)
+    for guess in range(p.size):
+        worth = p * ((np.arange(p.size) == guess) - p[guess])
+        assert y.sum() >= math.expm1(epsilon) * np.maximum(worth - y, 0).sum() - 1e-12
+
+
+@settings(max_examples=60)
+@given(st.data(), EPSILONS, st.integers(2, 6))
+def test_the_compact_dual_is_the_primal_over_all_staircases(data: st.DataObject, epsilon: float, size: int) -> None:
+    """Theory 3.1 against 2^m columns: the dual is not below, and not above by more than the solver's tolerance."""
+    rule = Distances(0.5, np.where(data.draw(balls(size)), 0.0, 1.0))
+    threat = Threat(Prior(data.draw(priors(size))), data.draw(partitions(size, 2)), rule)
+    columns = np.array([1 + math.expm1(epsilon) * np.array(part) for part in itertools.product((0, 1), repeat=size)])
+    for which, certified in (
+        ("advantage", programs.worst_advantage(epsilon, threat)),
+        ("success", programs.worst_success(epsilon, threat)),
+    ):
+        worth = []
+        for column in columns:
+            joint = threat.prior.weights * column
+            reach, mass = threat.reach, threat.reach.sums(threat.prior.weights[:, None])
+            hits = reach.sums(joint[:, None]) - (mass * joint.sum() if which == "advantage" else 0)
+            worth.append(reach.best(hits).sum())
+        primal = linprog(-np.array(worth), A_eq=columns.T, b_eq=np.ones(size), bounds=(0, None), method="highs")
+        assert certified.value >= -primal.fun - 1e-9
+        assert certified.value == pytest.approx(-primal.fun, abs=1e-6)
+
+
+def test_a_certificate_survives_a_sloppy_solver(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever y the solver returns, the shifted one proves its value: at least the true optimum."""
+    threat = Threat(Prior.zipf(8), success=Line(1.0))
+    truth = programs.worst_advantage(1.0, threat)
+    rng = np.random.default_rng(1)
+    for noise in (0.0, 1e-6, 1e-3, 0.1):
+        off = truth.dual + noise * rng.normal(size=truth.dual.size)
+        monkeypatch.setattr(programs._Worst, "_solve", lambda self, off=off: off)
+        assert programs.worst_advantage(1.0, threat).value >= truth.value - 1e-12
+
+
+def test_the_program_for_many_records_is_certified() -> None:
+    """m = 150, checked without the solver: feasibility of the dual point is computed afresh."""
+    threat = Threat(Prior.zipf(150), success=Line(10.0))
+    found = programs.worst_advantage(1.0, threat)
+    pi, near = threat.prior.weights, np.abs(np.arange(150)[:, None] - np.arange(150)) <= 10
+    worth = pi * (near - (near @ pi)[:, None])
+    assert found.dual.sum() == pytest.approx(found.value)
+    assert found.value >= math.expm1(1.0) * np.maximum(worth - found.dual, 0).sum(axis=1).max() - 1e-14
+    assert found.value <= ours.set_advantage(1.0, 0.0, threat.prior.collision_probability, threat.ball_masses)
+
+
+@given(st.data(), st.integers(2, 6))
+def test_the_curve_program_agrees_with_what_is_known(data: st.DataObject, size: int) -> None:
+    """Uniform prior: the fixed point. Pure DP: never below the exact worst case, and equal for success (3.3)."""
+    promise: Guarantee = data.draw(st.sampled_from([PureDP(1.0), ApproxDP(0.5, 0.02), GaussianDP(0.8)]))
+    uniform = Threat(Prior.uniform(size))
+    fixed = ours.fixed_point_advantage(promise, size)
+    assert programs.curve_advantage(promise, uniform).value == pytest.approx(fixed, abs=2e-3)
+    assert programs.curve_advantage(promise, uniform).value >= fixed - 1e-9
+    threat = Threat(Prior(data.draw(priors(size))))
+    pure = programs.curve_success(PureDP(1.0), threat).value
+    assert pure >= ours.worst_top_records(1.0, 0.0, threat.prior).success - 1e-9
+
+
+@given(st.data(), st.integers(2, 6), st.sampled_from(["none", "all"]), st.sampled_from([None, Line(1.0)]))
+def test_bounds_rise_with_epsilon_and_delta(data: st.DataObject, size: int, knows: str, rule: Any) -> None:
+    threat = Threat(Prior(data.draw(priors(size))), knows, rule)
+    for which in ("advantage", "success"):
+        for promises in (
+            [ApproxDP(epsilon, 0.01) for epsilon in (0.0, 0.2, 1.0, 3.0)],
+            [ApproxDP(0.5, delta) for delta in (0.0, 0.01, 0.3, 1.0)],
+            [PureDP(epsilon) for epsilon in (0.0, 0.2, 1.0, 3.0)],
+            [GaussianDP(mu) for mu in (0.0, 0.5, 2.0)],
+        ):
+            seen: dict[str, float] = {}
+            for promise in promises:
+                for value in bounds.evaluate(promise, threat, which).values:
+                    assert value.number >= seen.get(value.bound.name, -1.0) - 1e-9, value.bound.name
+                    seen[value.bound.name] = value.number
+
+
+def test_the_register_names_each_bound_once_and_cites_it() -> None:
+    names = [bound.name for bound in REGISTRY]
+    assert len(set(names)) == len(names)
+    assert all(bound.source and bound.statement for bound in REGISTRY)
+    assert {bound.bounds for bound in REGISTRY} == {"advantage", "success"}
+
+
+def test_an_obstacle_says_what_is_missing() -> None:
+    worst = assess(PureDP(1.0), Threat(Prior.zipf(5), "all"))
+    assert worst.on_advantage.obstacles["knapsack"] == (
+        "needs an attacker without auxiliary knowledge; this one knows everything"
+    )
+    large = assess(PureDP(1.0), Threat(Prior.zipf(80), success=Line(2.0)))
+    assert "thorough=True" in large.on_advantage.obstacles["worst-mechanism"]
+    assert assess(PureDP(1.0), Threat(Prior.zipf(80), success=Line(2.0)), thorough=True).advantage <= large.advantage
+
+
+def test_zero_mass_records_do_not_loosen_a_bound() -> None:
+    """Gotcha 2: padding zipf on 10 to 100 records raised Theorem 5.5 from 0.2349 to 0.2624."""
+    weights = Prior.zipf(10).weights
+    padded = Prior(np.concatenate([weights, np.zeros(90)]))
+    for promise in (PureDP(1.0), ApproxDP(1.0, 1e-3)):
+        short, long = (assess(promise, Threat(prior)) for prior in (Prior(weights), padded))
+        assert long.advantage == pytest.approx(short.advantage, abs=1e-12)
+        assert long.success == pytest.approx(short.success, abs=1e-12)
+
+
+def test_tables_of_the_theory_page() -> None:
+    """Section 3.5: exact worst case, blocks, Theorem 5.5 for zipf(1) on 10."""
+    prior = Prior.zipf(10)
+    for epsilon, worst, blocks, knapsack in ((0.5, 0.0755, 3, 0.1107), (1, 0.1565, 4, 0.2349), (4, 0.6905, 10, 0.7520)):
+        found = ours.worst_blocks(epsilon, prior)
+        assert found.advantage == pytest.approx(worst, abs=5e-5)
+        assert found.count == blocks
+        assert papers.rad_theorem_5_5(epsilon, 0.0, prior.sorted_weights) == pytest.approx(knapsack, abs=5e-5)
+
+
+class TestSlipsOfThePapers:
+    """Each fails with the formula as printed."""
+
+    def test_the_printed_constant_of_thesis_theorem_7_is_not_a_bound(self) -> None:
+        """Correction 5: with e^eps + 2 in the denominator randomised response on a skewed prior breaks it."""
+        epsilon, prior = 1.0, Prior([0.5, 0.5])
+        truth = exact.best_attacker(GRR(2, epsilon), Threat(prior)).advantage
+        printed = papers._heaviest_pairs(
+            math.expm1(epsilon) / (math.exp(epsilon) + 2),
+            papers.rad_lemma_5_4(epsilon, 0.0, 2) * 2,
+            prior.sorted_weights,
+        )
+        assert printed < truth - 0.01
+        assert papers.thesis_theorem_7(epsilon, 0.0, prior.sorted_weights) == pytest.approx(truth)
+
+    def test_thesis_theorems_4_and_5_need_their_delta(self) -> None:
+        """Correction 6: at epsilon 0 the printed term is 0, and revealing with delta gains delta (1 - kappa)."""
+        prior = Prior.zipf(4)
+        gained = ours.reveal_or_blocks(0.0, 0.1, prior)
+        assert gained == pytest.approx(0.1 * (1 - prior.collision_probability))
+        printed = papers.rad_theorem_4_2(papers.largest_variation(0.0), prior.collision_probability)
+        assert (
+            printed < gained <= papers.rad_theorem_4_2(papers.largest_variation(0.0, 0.1), prior.collision_probability)
+        )
+
+    def test_membership_has_no_factor_1_over_m(self) -> None:
+        """Correction 9: WPES Table 2 bounds the informed membership advantage by (e^eps - 1)/m."""
+        epsilon, size = 0.1, 12
+        threat = Threat.membership(Prior.uniform(size))
+        best = max(exact.best_attacker(SubsetSelection(size, epsilon, w), threat).advantage for w in range(1, size))
+        assert best == pytest.approx(0.0250, abs=5e-5)
+        assert math.expm1(epsilon) / size < best <= math.tanh(epsilon / 4) + 1e-12
+
+    def test_membership_is_not_reconstruction(self) -> None:
+        """Correction 8: WPES Proposition 8.1 equates them; true for m = 2, false beyond."""
+        mechanism = SubsetSelection(8, 0.5)
+        member, blind = (
+            exact.best_attacker(mechanism, Threat(Prior.uniform(8), knows)).advantage for knows in ("all", "none")
+        )
+        assert member > blind + 0.05
+
+    def test_the_rero_rows_of_wpes_table_2(self) -> None:
+        """Correction 10: kappa (1 + (m-1) tanh(eps/2)), printed kappa (m-1)(tanh(eps/2) + 1): 0.52 against 1.32."""
+        tanh = math.tanh(0.5)
+        assert 0.1 * 9 * (tanh + 1) == pytest.approx(1.32, abs=5e-3)
+        assert 0.1 * (1 + 9 * tanh) == pytest.approx(0.52, abs=5e-3)
+        assert papers.wpes_proposition_5_1(1.0, 10, 0.1) <= 0.1 * (1 + 9 * tanh)
+
+    def test_the_advantage_bound_is_no_bound_on_success(self) -> None:
+        """Correction 11: at m = 4, eps = 0.1 guessing succeeds with 0.269, the printed right side is 0.026."""
+        success = exact.best_attacker(GRR(4, 0.1), Threat(Prior.uniform(4))).success
+        assert success == pytest.approx(0.269, abs=5e-4)
+        assert papers.wpes_theorem_7_3(0.1, 4, 0.25, 0.25) == pytest.approx(0.026, abs=5e-4)
+
+    def test_the_two_point_prior_is_the_least_risky_uniform_one(self) -> None:
+        """Correction 3: RAD calls it the worst. Randomised response on 6 records at epsilon 1: 0.186 against 0.111."""
+        mechanism = GRR(6, 1.0)
+        uniform, two = Prior.uniform(6), Prior([0.5, 0.5, 0, 0, 0, 0])
+        risks = [exact.best_attacker(mechanism, Threat(prior)).advantage for prior in (uniform, two)]
+        assert risks == pytest.approx([0.186, 0.111], abs=5e-4)
+
+    def test_the_posterior_bound_of_swanberg_section_4_2(self) -> None:
+        """Correction 13: e^eps/(e^eps - 1 + 1/p), printed without the -1: 0.731 against 0.576 at p = 1/2, eps = 1."""
+        assert papers.posterior(1.0, 0.5) == pytest.approx(0.731, abs=5e-4)
+        assert math.e / (math.e + 2) == pytest.approx(0.576, abs=5e-4)
+        reached = exact.best_attacker(GRR(2, 1.0), Threat(Prior.uniform(2))).success
+        assert math.e / (math.e + 2) < reached <= papers.posterior(1.0, 0.5) + 1e-12
+
+    def test_the_top_zipf_password(self) -> None:
+        """Correction 12: with s = 1.1 over 10^9 the top mass is 0.10723, Adv 0.156 and eps_protect 0.399."""
+        mass = 0.10723
+        posterior = conversions.posterior(1.0, mass)
+        assert conversions.generalised_advantage(posterior, mass) == pytest.approx(0.156, abs=5e-4)
+        assert conversions.epsilon_to_protect(mass, 0.05) == pytest.approx(0.399, abs=1e-3)
+
+    def test_the_interval_of_thesis_theorem_8_has_a_plus_sign(self) -> None:
+        """Correction 7: with 1 - delta e^-eps the mean wrong guess of a constant mechanism lies outside."""
+        epsilon, delta, size = 0.1, 0.5, 3
+        shrink = math.exp(-epsilon)
+        printed = (1 - delta * shrink) / (size - 1 + shrink)
+        low, high = papers._off_diagonal_range(ApproxDP(epsilon, delta), size)
+        wrong_guess = 1 / 3  # guesses at random: each record with probability 1/3
+        assert printed < wrong_guess
+        assert low <= wrong_guess <= high
+
+    def test_bounds_with_kappa_plus_break_under_knowledge(self) -> None:
+        """Gotcha 5: the ReRo bounds hold with kappa_aux, not with kappa_plus, once something is known."""
+        threat = Threat(Prior.uniform(4), [0, 0, 1, 1])
+        truth = exact.best_attacker(GRR(4, 0.5), threat).success
+        assert papers.bayes_factor_success(0.5, threat.kappa_plus) < truth
+        assert papers.bayes_factor_success(0.5, threat.kappa_aux) >= truth
+
+
+def test_conversions() -> None:
+    promise = GaussianDP(1.0)
+    assert conversions.membership_advantage(promise) == promise.total_variation
+    assert conversions.attack_accuracy(promise) == pytest.approx((1 + promise.total_variation) / 2, abs=1e-9)
+    assert conversions.attack_accuracy(promise, 0.999) == pytest.approx(0.999, abs=2e-3)
+    assert conversions.true_positive_rate(PureDP(1.0), 0.01) == pytest.approx(0.01 * math.e)
+    odds = conversions.posterior_odds(1.0, 0.2)
+    assert odds / (1 + odds) == pytest.approx(conversions.posterior(1.0, 0.2))
+    assert conversions.attribute_advantage(PureDP(1.0), 0.5) == pytest.approx(math.tanh(0.5) / 2)
+    with pytest.raises(DpriskError, match="no epsilon keeps it"):
+        conversions.epsilon_to_protect(0.1, 0.01, delta=0.5)
+
+
+def test_distributional_reconstruction() -> None:
+    """Theory 3.7 sharpens Attaxonomy, and holds for randomised response applied to each of n people (by listing)."""
+    epsilon, people, size = 1.0, 2, 3
+    kappa, channel = 1 / size, GRR(size, epsilon).matrix()
+    best = 0.0
+    for outputs in itertools.product(range(size), repeat=people):
+        joint = {
+            data: np.prod([channel[z, theta] / size for z, theta in zip(data, outputs, strict=True)])
+            for data in itertools.product(range(size), repeat=people)
+        }
+        best += max(sum(weight for data, weight in joint.items() if guess in data) for guess in range(size))
+    assert best <= papers.best_case(epsilon, kappa, people) + 1e-12
+    assert papers.best_case(epsilon, kappa, people) < papers.attaxonomy_best_case(epsilon, kappa, people)
+    assert papers.average_case(epsilon, kappa) < papers.attaxonomy_average(epsilon, kappa)
+    assert papers.best_case(epsilon, 1.0, people) == 1.0
+
+
+def test_a_worst_case_reads_like_a_risk() -> None:
+    worst = assess(PureDP(1.0), Threat(Prior.zipf(10)))
+    assert isinstance(worst, WorstCase)
+    assert worst.sentence() == (
+        "Of 1000 people like this one, an attacker guesses at most 375 right after seeing the report, 341 without it; "
+        "taking part adds at most 157."
+    )
+    told = worst.to_dict()
+    assert told["advantage_bound"]["name"] == "worst-blocks"
+    assert len(told["bounds"]) + len(told["obstacles"]) == len(REGISTRY)
+    assert "theory 3.2" in worst._repr_html_()
+    risk = assess(GRR(10, 1.0), Threat(Prior.zipf(10)))
+    assert risk.advantage <= risk.bounds.advantage + 1e-12

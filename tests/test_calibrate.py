@@ -1,0 +1,168 @@
+"""Calibration: the weakest noise, never above the target."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from dprisk import (
+    DPSGD,
+    GRR,
+    OLH,
+    OUE,
+    SUE,
+    ZCDP,
+    ApproxDP,
+    DpriskError,
+    Exponential,
+    Gaussian,
+    GaussianDP,
+    Geometric,
+    Laplace,
+    Line,
+    Matrix,
+    OnAttribute,
+    Prior,
+    PureDP,
+    RenyiDP,
+    SubsetSelection,
+    Threat,
+    assess,
+    calibrate,
+    dp_sgd,
+)
+
+UNIFORM, ZIPF = Threat(Prior.uniform(10)), Threat(Prior.zipf(10))
+SMOOTH: list[tuple[Any, Threat]] = [
+    (GRR(10, 1.0), ZIPF),
+    (SUE(10, 1.0), ZIPF),
+    (OUE(10, 1.0), Threat(Prior.zipf(10), [0, 1] * 5)),
+    (SubsetSelection(10, 1.0, 3), ZIPF),
+    (Exponential.on_line(10, 1.0), Threat(Prior.zipf(10), success=Line(1.0))),
+    (Geometric(10, 1.0), ZIPF),
+    (Laplace(10, 1.0), UNIFORM),
+    (Gaussian(10, 1.0), UNIFORM),
+    (OnAttribute(GRR(2, 1.0), [0, 1] * 5), ZIPF),
+    (PureDP(1.0), ZIPF),
+    (PureDP(1.0), Threat(Prior.zipf(6), success=Line(1.0))),
+    (PureDP(1.0), Threat(Prior.zipf(6), "all")),
+    (ApproxDP(1.0, 1e-5), ZIPF),
+    (GaussianDP(1.0), UNIFORM),
+    (ZCDP(1.0), UNIFORM),
+]
+
+
+@pytest.mark.parametrize(("family", "threat"), SMOOTH, ids=[f"{family!r}-{threat!r}" for family, threat in SMOOTH])
+@pytest.mark.parametrize("share", [0.1, 0.6])
+def test_the_round_trip_ends_at_the_target_and_never_above(family: Any, threat: Threat, share: float) -> None:
+    """Calibrate, then assess what was found: at most the target, and within 1e-9 of it."""
+    largest = assess(family, threat).advantage
+    for target in (share * largest,):
+        found = calibrate(family, threat, advantage=target)
+        again = assess(found.family.build(found.value), threat)
+        assert again.advantage == found.bound == found.advantage
+        assert again.advantage <= target
+        assert again.advantage == pytest.approx(target, rel=1e-9)
+
+
+def test_closed_forms_of_the_papers_solved() -> None:
+    """RAD Examples 4.4, 4.7, 4.8 inverted by hand."""
+    kappa = ZIPF.prior.collision_probability
+    grr = calibrate(GRR(10, 1.0), ZIPF, advantage=0.05)
+    share = 0.05 / (1 - kappa)
+    assert grr.value == pytest.approx(math.log((1 + 9 * share) / (1 - share)), rel=1e-12)
+    gauss = calibrate(Gaussian(10, 1.0), UNIFORM, advantage=0.1)
+    assert gauss.value == pytest.approx(1 / (18 * norm.ppf((1 + 0.1 * 10 / 9) / 2)), rel=1e-9)
+    laplace = calibrate(Laplace(1001, 1.0), Threat(Prior.uniform(1001)), advantage=0.05)
+    assert laplace.value == pytest.approx(-2000 * math.log1p(-0.05 * 1001 / 1000), rel=1e-9)
+    membership = calibrate(PureDP(1.0), Threat.membership(Prior.uniform(1000)), advantage=0.2)
+    assert membership.value == pytest.approx(4 * math.atanh(0.2), rel=1e-9)
+
+
+def test_every_goal_is_kept() -> None:
+    found = calibrate(OUE(10, 1.0), ZIPF, success=0.5)
+    assert assess(OUE(10, found.value), ZIPF).success == pytest.approx(0.5, rel=1e-9)
+    assert found.bound <= 0.5
+    rates = calibrate(GaussianDP(1.0), tpr_at_fpr=(0.05, 0.01))
+    assert rates.value == pytest.approx(norm.isf(0.01) - norm.isf(0.05), rel=1e-9)
+    plain = calibrate(Gaussian(5, 1.0), epsilon=(1.0, 1e-5))
+    assert Gaussian(5, plain.value).delta_at(1.0) <= 1e-5
+    assert Gaussian(5, plain.value * 0.999).delta_at(1.0) > 1e-5
+    assert calibrate(Exponential.on_line(5, 1.0), epsilon=1.0).value == pytest.approx(2.0, rel=1e-9)
+    apart = calibrate(PureDP(1.0), advantage=0.1)
+    assert apart.value == pytest.approx(2 * math.atanh(0.1), rel=1e-9)
+
+
+def test_a_goal_that_needs_no_noise_is_said_so() -> None:
+    found = calibrate(OUE(4, 1.0), Threat(Prior.uniform(4)), advantage=0.5)
+    assert found.unlimited
+    assert calibrate(OLH(10, 1.0), UNIFORM, advantage=0.6).unlimited
+    assert not calibrate(Laplace(1001, 1.0), Threat(Prior.uniform(1001)), advantage=0.05).unlimited
+
+
+def test_families_whose_size_is_rounded_stay_safe() -> None:
+    """Subset selection and local hashing change a whole number with epsilon, and the risk jumps there."""
+    for family in (SubsetSelection(10, 1.0), OLH(10, 1.0)):
+        for target in np.linspace(0.02, 0.4, 9):
+            found = calibrate(family, Threat.membership(Prior.uniform(10)), advantage=float(target))
+            assert found.family.jumps
+            assert assess(found.subject, Threat.membership(Prior.uniform(10))).advantage <= target
+
+
+def test_other_calibrations_and_utility_are_shown() -> None:
+    """RAD Figure 2: for the same tolerated risk, RAD needs less noise than ReRo, and far less than membership."""
+    found = calibrate(Laplace(10, 1.0), UNIFORM, advantage=0.1)
+    other = {alternative.name: alternative.value for alternative in found.alternatives}
+    assert other["membership"] < other["ReRo"] < found.value
+    assert other["membership"] == pytest.approx(-2 * math.log1p(-0.1), rel=1e-6)  # TV of Laplace: 1 - exp(-eps/2)
+    assert found.utility["95 % error"] == pytest.approx(math.log(20) / found.value)
+    assert found.utility["95 % error"] < found.utility["95 % error by ReRo"]
+    local = calibrate(GRR(10, 1.0), UNIFORM, advantage=0.1)
+    p, q = math.exp(local.value) / (math.exp(local.value) + 9), 1 / (math.exp(local.value) + 9)
+    variance = local.utility["variance of a frequency, times reports"]
+    assert variance == pytest.approx(q * (1 - q) / (p - q) ** 2)
+
+
+def test_the_variance_is_that_of_the_usual_estimator() -> None:
+    """Simulated: share of reports that name a rare record, corrected by p and q."""
+    rng = np.random.default_rng(4)
+    for mechanism in (SubsetSelection(8, 1.0, 3), OUE(8, 1.0)):
+        runs, reports = 3000, 400
+        sets = mechanism.sample(np.zeros(runs * reports, dtype=int), rng)[:, 5].reshape(runs, reports)
+        none = np.array([0])
+        own = float(mechanism.hit(none)[0])
+        other = float(mechanism.miss(none)[0] + mechanism.pair_gain(none)[0])
+        estimates = (sets.mean(axis=1) - other) / (own - other)
+        assert estimates.mean() == pytest.approx(0.0, abs=0.01)
+        assert estimates.var() * reports == pytest.approx(mechanism.frequency_variance(), rel=0.1)
+
+
+def test_dp_sgd_is_calibrated_by_the_accountant() -> None:
+    found = calibrate(DPSGD(0.05, 50), Threat(Prior.uniform(10)), advantage=0.1)
+    again = assess(dp_sgd(found.value, 0.05, 50), Threat(Prior.uniform(10))).advantage
+    assert again <= 0.1
+    assert again == pytest.approx(0.1, rel=1e-6)
+    full = calibrate(DPSGD(1.0, 100), UNIFORM, advantage=0.1)
+    assert full.value == pytest.approx(39.525, abs=1e-3)  # theory: 39.53 by the fixed point under replacement
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: calibrate(GRR(3, 1.0), ZIPF), "exactly one goal"),
+        (lambda: calibrate(GRR(3, 1.0), ZIPF, advantage=0.1, success=0.2), "exactly one goal"),
+        (lambda: calibrate(GRR(10, 1.0), ZIPF, advantage=0.0), r"\(0, 1\]"),
+        (lambda: calibrate(GRR(10, 1.0), ZIPF, success=0.1), "the baseline, without any release, is 0.341"),
+        (lambda: calibrate(GRR(10, 1.0), success=0.1), "needs a threat"),
+        (lambda: calibrate(GRR(10, 1.0), tpr_at_fpr=(0.01, 0.05)), "takes no attack"),
+        (lambda: calibrate(Matrix([[1.0]]), Threat(Prior([1.0])), advantage=0.1), "no epsilon to set"),
+        (lambda: calibrate(RenyiDP([2.0], [1.0]), ZIPF, advantage=0.1), "no parameter to calibrate"),
+        (lambda: calibrate(GRR(10, 1.0), Prior.uniform(10), advantage=0.1), "is not a Threat"),  # type: ignore[arg-type]
+        (lambda: calibrate(OUE(40, 1.0), Threat(Prior.zipf(40), success=Line(2.0)), advantage=0.1), "out of reach"),
+    ],
+)
+def test_what_cannot_be_calibrated_gets_one_clear_sentence(wrong: Any, message: str) -> None:
+    with pytest.raises(DpriskError, match=message):
+        wrong()

@@ -1,0 +1,277 @@
+"""Guarantees: curves that are right, never above the truth, and refuse the wrong neighbours."""
+
+import math
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import dp_accounting
+import numpy as np
+import opendp.prelude as dp
+import pytest
+from dp_accounting.pld import privacy_loss_distribution
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from dprisk import (
+    GRR,
+    OUE,
+    ZCDP,
+    ApproxDP,
+    DpriskError,
+    Exponential,
+    Gaussian,
+    GaussianDP,
+    Geometric,
+    Guarantee,
+    Laplace,
+    Matrix,
+    Mechanism,
+    Prior,
+    PrivacyLoss,
+    PureDP,
+    RenyiDP,
+    Repeated,
+    SubsetSelection,
+    Threat,
+    TradeOff,
+    assess,
+    dp_sgd,
+    from_dp_event,
+    from_opacus,
+    from_opendp,
+)
+from dprisk.types import FloatArray
+from tests.strategies import channels
+
+ALPHA = np.linspace(0, 1, 201)
+SOME: list[Guarantee] = [
+    PureDP(1.0),
+    PureDP(0.0),
+    PureDP(300.0),
+    ApproxDP(0.5, 0.01),
+    ApproxDP(0.0, 1.0),
+    GaussianDP(1.3),
+    GaussianDP(0.0),
+    ZCDP(0.3),
+    RenyiDP((1.5, 2, 8, 32), (0.2, 0.3, 1.0, 5.0)),
+    TradeOff(ALPHA, norm.cdf(norm.isf(ALPHA) - 1.0)),
+    PureDP(0.4).compose(7),
+    ApproxDP(0.4, 0.01).compose(3),
+    PrivacyLoss(privacy_loss_distribution.from_laplace_mechanism(2.0, value_discretization_interval=1e-2)),
+]
+each = pytest.mark.parametrize("promise", SOME, ids=[repr(promise) for promise in SOME])
+
+
+def exact_tradeoff(one: FloatArray, two: FloatArray, alpha: float) -> float:
+    """Neyman-Pearson by hand: reject outputs in order of likelihood ratio until the level is used up."""
+    ratio = np.divide(two, one, out=np.full_like(two, np.inf), where=one > 0)
+    level, power = 0.0, 0.0
+    for theta in np.argsort(-ratio, kind="stable"):
+        share = 1.0 if one[theta] == 0 else min(1.0, max(0.0, (alpha - level) / one[theta]))
+        level, power = level + share * one[theta], power + share * two[theta]
+    return 1 - power
+
+
+@each
+def test_a_curve_is_convex_falling_symmetric_and_below_the_diagonal(promise: Guarantee) -> None:
+    f = promise.tradeoff(ALPHA)
+    assert np.all(np.diff(f) <= 1e-12)
+    assert np.all(np.diff(f, 2) >= -1e-9)
+    assert np.all((f >= 0) & (f <= 1 - ALPHA + 1e-12))
+    places, heights = (part[promise.knots[1] > 0] for part in promise.knots)  # where it is 0 it has no inverse
+    assert np.interp(heights, *promise.knots) == pytest.approx(places, abs=1e-6)
+
+
+@each
+def test_profile_and_curve_say_the_same(promise: Guarantee) -> None:
+    """delta(eps) is the largest 1 - f(a) - e^eps a, up to how closely the knots follow the curve."""
+    fine = np.unique(np.concatenate([ALPHA, np.geomspace(1e-9, 1, 2000)]))
+    for epsilon in (0.0, 0.3, 1.0, 2.5):
+        gap = float(np.max(1 - promise.tradeoff(fine) - math.exp(epsilon) * fine))
+        assert promise.delta_at(epsilon) == pytest.approx(max(0.0, gap), abs=2e-3)
+    assert promise.total_variation == pytest.approx(promise.delta_at(0.0), abs=1e-12)
+
+
+@each
+def test_epsilon_at_is_the_inverse_of_delta_at(promise: Guarantee) -> None:
+    for delta in (1e-6, 0.01, 0.2):
+        epsilon = promise.epsilon_at(delta)
+        if math.isfinite(epsilon):
+            assert promise.delta_at(epsilon) <= delta * (1 + 1e-6) + 1e-15
+            assert epsilon == 0 or promise.delta_at(epsilon * 0.99) > delta * (1 - 1e-6)
+
+
+def test_closed_forms() -> None:
+    assert PureDP(1.0).total_variation == pytest.approx(math.tanh(0.5))
+    assert PureDP(1.0).epsilon_at(0.0) == 1.0
+    assert GaussianDP(1.0).total_variation == pytest.approx(2 * norm.cdf(0.5) - 1)
+    assert GaussianDP(1.0).tradeoff(0.05) == pytest.approx(norm.cdf(norm.isf(0.05) - 1))
+    assert math.isinf(GaussianDP(1.0).epsilon_at(0.0))
+    assert ZCDP(0.5).total_variation == pytest.approx(math.sqrt(0.25), abs=1e-5)  # Pinsker
+
+
+@given(st.integers(2, 4).flatmap(channels))
+def test_the_curve_of_a_channel_is_the_envelope_of_its_pairs(table: FloatArray) -> None:
+    """Never above any pair's curve, and touching one at the knots (gotcha 1: the raw minimum is not convex)."""
+    promise = Matrix(table).guarantee()
+    pairs = [(one, two) for one in table for two in table]
+    for alpha in (0.0, 0.03, 0.2, 0.5, 0.9, 1.0):
+        assert promise.tradeoff(alpha) <= min(exact_tradeoff(one, two, alpha) for one, two in pairs) + 1e-9
+    for alpha, beta in zip(*promise.knots, strict=True):
+        assert beta == pytest.approx(min(exact_tradeoff(one, two, float(alpha)) for one, two in pairs), abs=1e-9)
+
+
+MECHANISMS: list[Mechanism] = [
+    GRR(5, 1.0),
+    OUE(4, 1.0),
+    SubsetSelection(5, 1.0, 2),
+    Exponential.on_line(5, 3.0),
+    Geometric(5, 2.0),
+    Repeated(GRR(3, 1.0), 3),
+    Laplace(4, 1.0),
+    Gaussian(4, 0.7),
+]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=[repr(mechanism) for mechanism in MECHANISMS])
+def test_a_mechanism_gives_its_own_guarantee(mechanism: Mechanism) -> None:
+    promise = mechanism.guarantee()
+    for epsilon in (0.0, 0.5, 1.5):
+        assert promise.delta_at(epsilon) == pytest.approx(mechanism.delta_at(epsilon), abs=1e-5)
+        assert promise.delta_at(epsilon) >= mechanism.delta_at(epsilon) - 1e-12
+    assert promise.epsilon_at(0.0) == pytest.approx(mechanism.epsilon, rel=1e-9)
+
+
+def test_samples_of_a_curve_are_never_joined_by_chords() -> None:
+    """riskcal gives betas at alphas; a chord between them lies above a convex curve, which would be unsafe."""
+    truth = GaussianDP(1.5)
+    for count in (5, 12, 60):
+        alpha = np.linspace(0, 1, count)
+        assert np.all(TradeOff(alpha, truth.tradeoff(alpha)).tradeoff(ALPHA) <= truth.tradeoff(ALPHA) + 1e-12)
+    close = TradeOff.from_function(lambda alpha: truth.tradeoff(alpha))
+    assert close.tradeoff(ALPHA) == pytest.approx(truth.tradeoff(ALPHA), abs=1e-3)
+
+
+def test_pure_composition_is_the_optimal_one() -> None:
+    """Kairouz, Oh, Viswanath: against the product of binary randomised responses, listed."""
+    single = GRR(2, 0.6)
+    listed = Repeated(single, 4).guarantee()
+    composed = PureDP(0.6).compose(4)
+    assert composed.tradeoff(ALPHA) == pytest.approx(listed.tradeoff(ALPHA), abs=1e-12)
+    reveal = np.array([[0.1, 0.0], [0.0, 0.1]])
+    leaky = Matrix(np.hstack([reveal, 0.9 * single.matrix()]))
+    listed = Repeated(leaky, 3).guarantee()
+    assert ApproxDP(0.6, 0.1).compose(3).tradeoff(ALPHA) == pytest.approx(listed.tradeoff(ALPHA), abs=1e-12)
+
+
+def test_other_compositions() -> None:
+    assert GaussianDP(0.5).compose(4) == GaussianDP(1.0)
+    assert ZCDP(0.1).compose(3).rho == pytest.approx(0.3)
+    assert RenyiDP([2.0], [0.1]).compose(3).values == pytest.approx((0.3,))
+    exact, rounded = PureDP(0.3).compose(5), TradeOff(*PureDP(0.3).knots, linear=True).compose(5)
+    assert 0 <= rounded.total_variation - exact.total_variation < 1e-3
+
+
+def test_add_remove_is_converted_openly() -> None:
+    assert PureDP(1.0, "add-remove").to_replace_one() == PureDP(2.0)
+    assert GaussianDP(1.0, "add-remove").to_replace_one() == GaussianDP(2.0)
+    assert ZCDP(1.0, "add-remove").to_replace_one() == ZCDP(4.0)
+    twice = ApproxDP(1.0, 1e-6, "add-remove").to_replace_one()
+    assert twice.epsilon == 2.0
+    assert twice.delta == pytest.approx((1 + math.e) * 1e-6)
+    curve = TradeOff(*GaussianDP(1.0).knots, "add-remove", linear=True).to_replace_one()
+    assert curve.tradeoff(ALPHA) == pytest.approx(GaussianDP(2.0).tradeoff(ALPHA), abs=1e-3)
+    assert np.all(curve.tradeoff(ALPHA) <= GaussianDP(2.0).tradeoff(ALPHA) + 1e-9)
+    for promise in (PureDP(1.0, "add-remove"), dp_sgd(1.0, 0.1, 10, "add-remove", grid=1e-2)):
+        with pytest.raises(DpriskError, match="to_replace_one"):
+            assess(promise, Threat(Prior.uniform(3))).advantage  # noqa: B018  (bounds are evaluated when asked for)
+    with pytest.raises(DpriskError, match="says little about replacing"):
+        RenyiDP([2.0], [0.1], "add-remove").to_replace_one()
+
+
+def test_full_batch_sgd_has_twice_the_papers_mu() -> None:
+    """Theory, correction 1: clipped gradients of z and z' may be 2C apart; RAD Example 5.2 uses mu = sqrt(T)/sigma."""
+    assert dp_sgd(20.0, 1.0, 100) == GaussianDP(2 * math.sqrt(100) / 20.0)
+    # Two records with gradients -C and +C, one step: the exact advantage is above the printed bound.
+    sigma = 2.0
+    exact_advantage = 0.5 * (2 * norm.cdf(1 / sigma) - 1)
+    printed = 0.5 * GaussianDP(1 / sigma).total_variation
+    ours = assess(dp_sgd(sigma, 1.0, 1), Threat(Prior.uniform(2))).advantage
+    assert printed < exact_advantage
+    assert ours == pytest.approx(exact_advantage)
+
+
+def test_accountants_of_other_libraries() -> None:
+    event = dp_accounting.SelfComposedDpEvent(
+        dp_accounting.PoissonSampledDpEvent(0.05, dp_accounting.GaussianDpEvent(1.5)), 20
+    )
+    by_event = from_dp_event(event, grid=1e-3)
+    by_history = from_opacus([(1.5, 0.05, 15), (1.5, 0.05, 5)], grid=1e-3)
+    by_engine = from_opacus(SimpleNamespace(history=[(1.5, 0.05, 20)]), grid=1e-3)
+    by_rate = dp_sgd(1.5, 0.05, 20, grid=1e-3)
+    for promise in (by_history, by_engine, by_rate):
+        assert promise.total_variation == pytest.approx(by_event.total_variation, abs=1e-6)
+    assert assess(event, Threat(Prior.uniform(4))).advantage < by_event.total_variation
+    add = from_dp_event(event, "add-remove", grid=1e-3)
+    assert add.total_variation < by_event.total_variation
+    with pytest.raises(DpriskError, match="cannot account"):
+        from_dp_event(dp_accounting.UnsupportedDpEvent())
+    assert by_event.compose(2).total_variation == pytest.approx(
+        dp_sgd(1.5, 0.05, 40, grid=1e-3).total_variation, abs=1e-3
+    )
+
+
+def test_a_privacy_loss_distribution_gives_its_curve() -> None:
+    """Against the Gaussian mechanism, whose curve is known; the discretised one lies below."""
+    pld = privacy_loss_distribution.from_gaussian_mechanism(1.0, value_discretization_interval=1e-3)
+    promise, truth = PrivacyLoss(pld), GaussianDP(1.0)
+    assert promise.tradeoff(ALPHA) == pytest.approx(truth.tradeoff(ALPHA), abs=1e-4)
+    for alpha in (0.001, 0.05, 0.4, 0.9):
+        assert promise.tradeoff(alpha) == pytest.approx(truth.tradeoff(alpha), abs=1e-6)
+        assert promise.tradeoff(alpha) <= truth.tradeoff(alpha) + 1e-12
+
+
+def test_opendp_measurements() -> None:
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(bounds=(0.0, 10.0))), dp.symmetric_distance()
+    total: Any = dp.t.then_sum  # opendp's functions are not typed
+    laplace = space >> total() >> dp.m.then_laplace(scale=20.0)
+    assert from_opendp(laplace).epsilon_at(0.0) == pytest.approx(1.0, rel=1e-6)  # 2 records moved, 10 / 20 each
+    gauss = space >> total() >> dp.m.then_gaussian(scale=20.0)
+    zcdp = from_opendp(gauss)
+    assert isinstance(zcdp, ZCDP)
+    assert zcdp.rho == pytest.approx(0.5, rel=1e-6)
+    profile = from_opendp(dp.c.make_zCDP_to_approxDP(gauss))
+    assert profile.delta_at(1.0) == pytest.approx(zcdp.delta_at(1.0), rel=0.2)
+    scalar = dp.m.make_laplace(dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float), scale=2.0)
+    with pytest.raises(DpriskError, match="Pass d_in"):
+        from_opendp(scalar)
+    assert from_opendp(scalar, d_in=1.0).epsilon_at(0.0) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: PureDP(-1.0), "epsilon must be a finite number"),
+        (lambda: ApproxDP(1.0, 2.0), r"delta must lie in \[0, 1\]"),
+        (lambda: GaussianDP(-1.0), "mu must be"),
+        (lambda: ZCDP(math.nan), "rho must be"),
+        (lambda: RenyiDP([0.5], [1.0]), "above 1"),
+        (lambda: RenyiDP([2.0], [1.0, 2.0]), "one value for each order"),
+        (lambda: TradeOff([0, 1], [1]), "one beta for each alpha"),
+        (lambda: TradeOff([0.5], [0.9]), "are these true positive rates"),
+        (lambda: PureDP(1.0, "sideways"), "'replace-one' or 'add-remove'"),  # type: ignore[arg-type]
+        (lambda: PureDP(1.0).compose(0), "times must be"),
+        (lambda: PureDP(1.0).tradeoff(1.5), "false positive rate"),
+        (lambda: PrivacyLoss(3), "get_delta_for_epsilon"),
+        (lambda: dp_sgd(0.0, 0.1, 10), "noise_multiplier"),
+        (lambda: dp_sgd(1.0, 1.5, 10), "sample_rate"),
+        (lambda: from_opacus([]), "history is empty"),
+        (lambda: assess("grr", Threat(Prior.uniform(2))), "neither a mechanism nor a guarantee"),
+    ],
+)
+def test_what_is_no_guarantee_gets_one_clear_sentence(wrong: Callable[[], object], message: str) -> None:
+    with pytest.raises(DpriskError, match=message):
+        wrong()
