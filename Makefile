@@ -20,6 +20,7 @@ docs: .venv/test
 benchmark: .venv/test
 	$(BIN)/pip install -q -c constraints.txt -e ".[benchmark]"
 	$(BIN)/python benchmarks/exact.py
+	$(BIN)/python benchmarks/calibrate.py
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

@@ -2,6 +2,7 @@
 
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -46,3 +47,10 @@ def test_the_docs_build_without_warnings(tmp_path: Path) -> None:
     done = subprocess.run(build, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "from-csv-to-risk.html").is_file()
+
+
+def test_the_picture_is_what_its_script_draws() -> None:
+    """Regenerate with `python docs/figures/bounds.py` when a bound changes."""
+    folder = ROOT / "docs" / "figures"
+    drawn = runpy.run_path(str(folder / "bounds.py"))["picture"]()
+    assert drawn == (folder / "bounds.svg").read_text()

@@ -1,4 +1,4 @@
-"""What a differentially private release really risks, how much noise it really needs, whether code keeps its promise.
+"""What a differentially private release really risks, and how much noise it really needs.
 
 >>> from dprisk import GRR, Prior, Threat, assess
 >>> print(assess(GRR(100, epsilon=2.0), Threat(Prior.uniform(100))).sentence())

@@ -22,6 +22,7 @@ from dprisk.threat import Threat
 
 Subject = Mechanism | Guarantee
 Measure = Callable[[Subject], float]
+NOISE = 1e-6  # how closely a target is met where the risk comes from an accountant
 SMALLEST, LARGEST = 1e-9, 1e9  # parameters that are tried before a target counts as out of reach, or as met anyhow
 
 
@@ -39,8 +40,19 @@ class DPSGD:
 
     @property
     def sketches(self) -> tuple[Callable[[float], Guarantee], ...]:
-        """The central limit, and the accountant on a coarse grid; full batches need neither."""
-        return () if self.sample_rate == 1 else (self._limit, lambda noise: self.guarantee(noise, grid=1e-3))
+        """The central limit, and the accountant on two coarse grids; full batches need none."""
+        if self.sample_rate == 1:
+            return ()
+        return (
+            self._limit,
+            lambda noise: self.guarantee(noise, grid=1e-3),
+            lambda noise: self.guarantee(noise, grid=5e-4),
+        )
+
+    @staticmethod
+    def extrapolate(roots: list[float]) -> float:
+        """The accountant's error falls with the square of its grid: from 1e-3 and 5e-4 on to 1e-4."""
+        return roots[2] + (roots[2] - roots[1]) * (0.25 - 0.01) / (1 - 0.25)
 
     def _limit(self, noise_multiplier: float) -> Guarantee:
         """Many small steps are nearly Gaussian DP (Bu, Dong, Long, Su 2020)."""
@@ -53,14 +65,15 @@ class DPSGD:
 class Family:
     """Subjects that differ in one number; `rises` says whether the risk rises with it.
 
-    `sketches` build cheap stand-ins, roughest first, to find the neighbourhood of the answer with. `jumps` says that a
-    rounded size changes with the parameter: then a smaller parameter need not have the smaller risk.
+    `sketches` build cheap stand-ins, roughest first, and `extrapolate` guesses the answer from theirs. `jumps` says
+    that a rounded size changes with the parameter: then a smaller parameter need not have the smaller risk.
     """
 
     parameter: str
     build: Callable[[float], Subject]
     rises: bool
     sketches: tuple[Callable[[float], Subject], ...] = ()
+    extrapolate: Callable[[list[float]], float] = lambda roots: roots[-1]
     jumps: bool = False
 
 
@@ -70,7 +83,7 @@ def as_family(template: Any) -> Family:
         case Family():
             return template
         case DPSGD():
-            return Family("noise_multiplier", template.guarantee, False, template.sketches)
+            return Family("noise_multiplier", template.guarantee, False, template.sketches, template.extrapolate)
         case Gaussian():
             return Family("sigma", lambda sigma: Gaussian(template.size, sigma), False)
         case Mechanism():
@@ -330,23 +343,62 @@ class _Line:
 
 def _search(family: Family, measure: Measure, target: float) -> _Found:
     """The weakest noise at which the measure is at most the target."""
-    line, start, step = _Line(family, family.build, measure), 0.0, 0.5
-    for sketch in (_Line(family, build, measure) for build in family.sketches):
-        low, high = _bracket(sketch.risk, target, start, step)
-        start, step = _root(sketch.risk, target, low, high, 1e-6) if low < high else low, 0.02
-        slope = (sketch.risk(start + 1e-3) - sketch.risk(start)) / 1e-3
-    if family.sketches and slope > 0:
-        return line.found(_refine(line.risk, target, start, slope))
-    low, high = _bracket(line.risk, target, start, step)
-    if low == high:
-        return line.found(low, unlimited=True)
-    return line.found(_safe(line.risk, target, _root(line.risk, target, low, high)))
+    line = _Line(family, family.build, measure)
+    if not family.sketches:
+        low, high = _bracket(line.risk, target)
+        if low == high:
+            return line.found(low, unlimited=True)
+        return line.found(_safe(line.risk, target, _root(line.risk, target, low, high)))
+    roots: list[float] = []
+    slope = 0.0
+    for build in family.sketches:
+        sketch = _Line(family, build, measure).risk
+        if slope > 0:
+            x, slope = _follow(sketch, target, roots[-1], slope, tolerance=0.02)
+        else:
+            low, high = _bracket(sketch, target)
+            x = _root(sketch, target, low, high, 1e-6)
+            slope = math.log(sketch(x + 1e-3) / sketch(x)) / 1e-3
+        roots.append(x)
+    # An accountant's risk has rounding of its own; aiming a little lower saves asking it again and again.
+    aim = target * (1 - NOISE / 2)
+    x, _ = _follow(line.risk, aim, family.extrapolate(roots), slope, tolerance=NOISE / 2, last_step=False)
+    return line.found(_safe(line.risk, target, x))
 
 
-def _bracket(risk: Callable[[float], float], target: float, start: float, step: float) -> tuple[float, float]:
-    """A safe and an unsafe x, by doubling steps away from the start; equal if every x is safe."""
+def _follow(
+    risk: Callable[[float], float],
+    target: float,
+    x: float,
+    slope: float,
+    tolerance: float,
+    last_step: bool = True,
+) -> tuple[float, float]:
+    """A root near x by secant steps on the logarithm of the risk, which is nearly straight, and the slope there.
+
+    Ends where the risk is within the tolerance; `last_step` takes one more step, without looking where it leads.
+    """
+
+    def gap(x: float) -> float:
+        return math.log(max(risk(x), 1e-300) / target)
+
+    value = gap(x)
+    for _ in range(6):
+        if abs(value) <= tolerance:
+            break
+        # A step of more than a factor e in the parameter would say that the slope was not about right.
+        new = x - min(1.0, max(-1.0, value / slope))
+        new_value = gap(new)
+        if (new_value - value) / (new - x) > 0:
+            slope = (new_value - value) / (new - x)
+        x, value = new, new_value
+    return x - value / slope if last_step else x, slope
+
+
+def _bracket(risk: Callable[[float], float], target: float) -> tuple[float, float]:
+    """A safe and an unsafe x, by doubling steps away from 0; equal if every x is safe."""
     first, last = math.log(SMALLEST), math.log(LARGEST)
-    near, safe = start, risk(start) <= target
+    near, step, safe = 0.0, 0.5, risk(0.0) <= target
     while True:
         far = min(near + step, last) if safe else max(near - step, first)
         if (risk(far) <= target) != safe:
@@ -369,20 +421,5 @@ def _safe(risk: Callable[[float], float], target: float, x: float) -> float:
     step = 2.0**-53
     while risk(x) > target:
         x -= step * max(1.0, abs(x))
-        step *= 2
+        step *= 4
     return x
-
-
-def _refine(risk: Callable[[float], float], target: float, x: float, slope: float) -> float:
-    """From the root and slope of a sketch, a few secant steps on the real risk; ends at the best safe place seen."""
-    value, safe = risk(x), -math.inf
-    for _ in range(4):
-        if value <= target:
-            safe = max(safe, x)
-        if abs(value - target) <= 1e-9 * target:
-            break
-        new = x + (target - value) / slope
-        new_value = risk(new)
-        slope = (new_value - value) / (new - x) if new != x and new_value != value else slope
-        x, value = new, new_value
-    return safe if safe > -math.inf else _safe(risk, target, x)
