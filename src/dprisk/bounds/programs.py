@@ -16,7 +16,7 @@ from dprisk.guarantees import Guarantee
 from dprisk.threat import Threat
 from dprisk.types import BoolArray, FloatArray, IntArray
 
-MAX_VARIABLES = 100_000  # about ten seconds of HiGHS on one core
+MAX_VARIABLES = 160_000  # 400 records without knowledge: about ten seconds of HiGHS on one core
 
 
 @dataclass(frozen=True, eq=False)
