@@ -214,6 +214,21 @@ def test_the_program_for_many_records_is_certified() -> None:
     assert found.value <= ours.set_advantage(1.0, 0.0, threat.prior.collision_probability, threat.ball_masses)
 
 
+@settings(max_examples=60)
+@given(st.data(), EPSILONS, st.sampled_from([0.0, 0.01, 0.3]), st.integers(1, 5))
+def test_the_program_with_delta_meets_what_is_known(
+    data: st.DataObject, epsilon: float, delta: float, size: int
+) -> None:
+    """Success: theory 3.3. Advantage: attained by revealing or blocks, so never below, and (conjectured) equal."""
+    threat = Threat(Prior(data.draw(priors(size))))
+    success = programs.worst_with_delta(epsilon, delta, threat, "success").value
+    assert success == pytest.approx(ours.worst_top_records(epsilon, delta, threat.prior).success, abs=1e-6)
+    advantage = programs.worst_with_delta(epsilon, delta, threat, "advantage").value
+    attained = ours.reveal_or_blocks(epsilon, delta, threat.prior)
+    assert advantage >= attained - 1e-9
+    assert advantage == pytest.approx(attained, abs=1e-6)
+
+
 @given(st.data(), st.integers(2, 6))
 def test_the_curve_program_agrees_with_what_is_known(data: st.DataObject, size: int) -> None:
     """Uniform prior: the fixed point. Pure DP: never below the exact worst case, and equal for success (3.3)."""
@@ -402,6 +417,15 @@ def test_distributional_reconstruction() -> None:
     assert papers.best_case(epsilon, kappa, people) < papers.attaxonomy_best_case(epsilon, kappa, people)
     assert papers.average_case(epsilon, kappa) < papers.attaxonomy_average(epsilon, kappa)
     assert papers.best_case(epsilon, 1.0, people) == 1.0
+
+
+def test_total_variation_composes() -> None:
+    """RAD section 4's form holds for composed randomised response, and is attained by revealing."""
+    for times in (1, 2, 4):
+        composed = papers.composed_variation(PureDP(0.7).total_variation, times)
+        assert PureDP(0.7).compose(times).total_variation <= composed + 1e-12
+        reveal = ApproxDP(0.0, 0.2).compose(times).total_variation
+        assert reveal == pytest.approx(papers.composed_variation(0.2, times))
 
 
 def test_a_worst_case_reads_like_a_risk() -> None:

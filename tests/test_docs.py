@@ -31,7 +31,7 @@ def test_a_command_prints_what_the_page_shows(command: str, shown: str) -> None:
     assert program == "dprisk"
     environment = os.environ | {"COLUMNS": "80", "PYTHONIOENCODING": "utf-8"}
     ran = subprocess.run(
-        [sys.executable, "-m", "dprisk.cli", *arguments],
+        [sys.executable, "-m", "dprisk", *arguments],
         cwd=ROOT,
         env=environment,
         capture_output=True,

@@ -388,7 +388,3 @@ def _float(text: str, whole: str) -> float:
         return float(text)
     except ValueError:
         raise ParameterError(f"{whole!r} needs a number behind the colon, as in zipf:1.1.") from None
-
-
-if __name__ == "__main__":
-    main()

@@ -139,7 +139,10 @@ def set_advantage(epsilon: float, delta: float, kappa_pi: float, ball_masses: Fl
     Needs: nothing known. Exact at delta = 0 if records can be exchanged without changing prior and success (a uniform
     prior on categories or a ring).
     """
-    most = max(gain(epsilon, float(mass)) for mass in np.unique(ball_masses))
+    # h rises up to its best mass and falls beyond, so only the nearest mass on either side can give the maximum.
+    below, above = ball_masses[ball_masses <= best_mass(epsilon)], ball_masses[ball_masses > best_mass(epsilon)]
+    nearest = [float(part) for part in (below.max(initial=0.0), above.min(initial=1.0))]
+    most = max(gain(epsilon, mass) for mass in nearest)
     rest = 1 - float(ball_masses.min())
     return most + delta * (1 - kappa_pi) * (1 - most / rest) if rest > 0 else 0.0
 

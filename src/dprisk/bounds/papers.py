@@ -27,6 +27,11 @@ def rad_theorem_4_2(total_variation: float, kappa_pi: float) -> float:
     return total_variation * (1 - kappa_pi)
 
 
+def composed_variation(total_variation: float, times: int) -> float:
+    """The total variation of `times` adaptive releases is at most 1 - (1 - TV)^T (RAD section 4, after Theorem 4.2)."""
+    return -math.expm1(times * math.log1p(-total_variation)) if total_variation < 1 else 1.0
+
+
 def rad_theorem_5_1_first(guarantee: Guarantee, kappa_minus: float, kappa_plus: float) -> float:
     """RAD <= max 1 - f(a) - a over kappa_minus <= a <= kappa_plus. Needs: nothing known."""
     return guarantee.largest_gap(kappa_minus, kappa_plus)

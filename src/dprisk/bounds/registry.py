@@ -19,18 +19,25 @@ from dprisk.mechanisms import Mechanism
 from dprisk.threat import Threat
 
 Bounded = Literal["advantage", "success"]
-Notion = Literal["any", "pair", "pure"]
+Notion = Literal["any", "pair", "one pair", "pure"]
+NOTIONS: dict[Notion, str] = {
+    "any": "any guarantee",
+    "pair": "an epsilon and delta",
+    "one pair": "one epsilon and delta",
+    "pure": "pure DP",
+}
 FEW = 60  # records up to which optimisation problems are solved without being asked for
-MANY_PAIRS = 2000  # records up to which all pairs of them are listed
+VERY_FEW = 15  # the same where every pair of records counts
+MANY = 300  # records up to which all pairs of them are listed without being asked for
 
 
 @dataclass(frozen=True)
 class Bound:
     """One result.
 
-    `notion` is what it reads off the guarantee: its curve ("any"), a pair epsilon, delta ("pair"; every pair that the
-    guarantee implies is tried), or its epsilon at delta 0 ("pure"). `formula` takes the guarantee, or epsilon and
-    delta, or epsilon, and the threat.
+    `notion` is what it reads off the guarantee: its curve ("any"), a pair epsilon, delta ("pair": every pair that the
+    guarantee implies is tried; "one pair": only if it is one), or its epsilon at delta 0 ("pure"). `formula` takes the
+    guarantee, or epsilon and delta, or epsilon, and the threat.
     """
 
     name: str
@@ -57,16 +64,16 @@ class Bound:
             return "needs a uniform prior"
         if self.notion == "pure" and math.isinf(guarantee.epsilon_at(0.0)):
             return "needs pure DP; this guarantee has no epsilon at delta 0"
-        if threat.prior.support_size > self.most_records and not (thorough and self.most_records == FEW):
-            return f"is computed for up to {self.most_records:g} records" + (
-                " unless asked for (thorough=True)" if self.most_records == FEW else ""
-            )
+        if self.notion == "one pair" and len(guarantee.pairs) > 1:
+            return "needs a single epsilon and delta"
+        if threat.prior.support_size > self.most_records and not thorough:
+            return f"is computed for up to {self.most_records:g} records unless asked for (thorough=True)"
         return None
 
     def needs(self) -> str:
         """What it needs, in a few words."""
         parts = [
-            {"any": "any guarantee", "pair": "an epsilon and delta", "pure": "pure DP"}[self.notion],
+            NOTIONS[self.notion],
             "nothing known" if self.knows_nothing else "",
             "exact success" if self.exact_success else "",
             "uniform prior" if self.uniform_prior else "",
@@ -242,7 +249,7 @@ REGISTRY: tuple[Bound, ...] = (
         lambda epsilon, delta, threat: papers.thesis_theorem_7(epsilon, delta, threat.prior.sorted_weights),
         knows_nothing=True,
         exact_success=True,
-        most_records=MANY_PAIRS,
+        most_records=MANY,
     ),
     Bound(
         "heaviest-pairs-of-curve",
@@ -253,7 +260,7 @@ REGISTRY: tuple[Bound, ...] = (
         lambda guarantee, threat: papers.thesis_theorem_8(guarantee, threat.prior.sorted_weights),
         knows_nothing=True,
         exact_success=True,
-        most_records=MANY_PAIRS,
+        most_records=MANY,
     ),
     Bound(
         "uniform-curve",
@@ -371,6 +378,17 @@ REGISTRY: tuple[Bound, ...] = (
         is_attained=_is_pure,
     ),
     Bound(
+        "worst-mechanism-delta",
+        "advantage",
+        "dprisk, theory 3.1 with delta",
+        "the worst (epsilon, delta)-DP mechanism as a linear program",
+        "one pair",
+        lambda epsilon, delta, threat: programs.worst_with_delta(epsilon, delta, threat, "advantage").value,
+        most_records=VERY_FEW,
+        attained="always, up to the solver's tolerance",
+        is_attained=_is_pair,
+    ),
+    Bound(
         "ratio",
         "success",
         "Balle et al. 2022; with knowledge theory 3.4",
@@ -440,5 +458,16 @@ REGISTRY: tuple[Bound, ...] = (
         most_records=FEW,
         attained="always, up to the solver's tolerance",
         is_attained=_is_pure,
+    ),
+    Bound(
+        "worst-mechanism-delta-success",
+        "success",
+        "dprisk, theory 3.1 with delta",
+        "the worst (epsilon, delta)-DP mechanism as a linear program",
+        "one pair",
+        lambda epsilon, delta, threat: programs.worst_with_delta(epsilon, delta, threat, "success").value,
+        most_records=VERY_FEW,
+        attained="always, up to the solver's tolerance",
+        is_attained=_is_pair,
     ),
 )

@@ -1,0 +1,5 @@
+"""`python -m dprisk` is the command."""
+
+from dprisk.cli import main
+
+main()
