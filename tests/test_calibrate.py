@@ -144,6 +144,7 @@ def test_dp_sgd_is_calibrated_by_the_accountant() -> None:
     again = assess(dp_sgd(found.value, 0.05, 50), Threat(Prior.uniform(10))).advantage
     assert again <= 0.1
     assert again == pytest.approx(0.1, rel=1e-6)
+    assert calibrate(DPSGD(0.05, 50), UNIFORM, advantage=0.95).unlimited
     full = calibrate(DPSGD(1.0, 100), UNIFORM, advantage=0.1)
     assert full.value == pytest.approx(39.525, abs=1e-3)  # theory: 39.53 by the fixed point under replacement
 
@@ -160,6 +161,7 @@ def test_dp_sgd_is_calibrated_by_the_accountant() -> None:
         (lambda: calibrate(Matrix([[1.0]]), Threat(Prior([1.0])), advantage=0.1), "no epsilon to set"),
         (lambda: calibrate(RenyiDP([2.0], [1.0]), ZIPF, advantage=0.1), "no parameter to calibrate"),
         (lambda: calibrate(GRR(10, 1.0), Prior.uniform(10), advantage=0.1), "is not a Threat"),  # type: ignore[arg-type]
+        (lambda: calibrate(DPSGD(0.5, 2), Threat(Prior.uniform(10)), success=0.1), "No noise that was tried"),
         (lambda: calibrate(OUE(40, 1.0), Threat(Prior.zipf(40), success=Line(2.0)), advantage=0.1), "out of reach"),
     ],
 )

@@ -18,12 +18,8 @@ from dprisk.errors import GuaranteeError, ParameterError, as_number, fail, requi
 from dprisk.guarantees import ZCDP, ApproxDP, GaussianDP, Guarantee, dp_sgd
 from dprisk.guarantees.base import Relation
 from dprisk.mechanisms import OLH, Gaussian, Laplace, Mechanism, SetProtocol
+from dprisk.search import Family, Measure, Subject, weakest
 from dprisk.threat import Threat
-
-Subject = Mechanism | Guarantee
-Measure = Callable[[Subject], float]
-NOISE = 1e-6  # how closely a target is met where the risk comes from an accountant
-SMALLEST, LARGEST = 1e-9, 1e9  # parameters that are tried before a target counts as out of reach, or as met anyhow
 
 
 @dataclass(frozen=True)
@@ -59,22 +55,6 @@ class DPSGD:
         distance = 2 if self.relation == "replace-one" else 1
         step = math.expm1(min(50.0, 1 / noise_multiplier**2))
         return GaussianDP(min(100.0, distance * self.sample_rate * math.sqrt(self.steps * step)), self.relation)
-
-
-@dataclass(frozen=True)
-class Family:
-    """Subjects that differ in one number; `rises` says whether the risk rises with it.
-
-    `sketches` build cheap stand-ins, roughest first, and `extrapolate` guesses the answer from theirs. `jumps` says
-    that a rounded size changes with the parameter: then a smaller parameter need not have the smaller risk.
-    """
-
-    parameter: str
-    build: Callable[[float], Subject]
-    rises: bool
-    sketches: tuple[Callable[[float], Subject], ...] = ()
-    extrapolate: Callable[[list[float]], float] = lambda roots: roots[-1]
-    jumps: bool = False
 
 
 def as_family(template: Any) -> Family:
@@ -191,7 +171,7 @@ class Calibration:
             ),
         ]
         return tuple(
-            Alternative(name, _search(self.family, measure, target).value, meaning)
+            Alternative(name, weakest(self.family, measure, target).value, meaning)
             for name, meaning, measure, target in other
         )
 
@@ -249,7 +229,7 @@ def calibrate(
     require(len(given) == 1, f"Give exactly one goal of {', '.join(goals)}; got {', '.join(given) or 'none'}.")
     kind = as_family(family)
     measure, target, goal = _goal(given[0], goals[given[0]], threat)
-    found = _search(kind, measure, target)
+    found = weakest(kind, measure, target)
     return Calibration(kind, threat, goal, target, found.value, found.subject, found.measured, found.unlimited)
 
 
@@ -303,123 +283,3 @@ def _error(subject: Subject) -> dict[str, float]:
     if isinstance(subject, SetProtocol):
         return {"variance of a frequency, times reports": subject.frequency_variance()}
     return {}
-
-
-@dataclass(frozen=True)
-class _Found:
-    value: float
-    subject: Subject
-    measured: float
-    unlimited: bool = False
-
-
-class _Line:
-    """The risk along a family, as a function of x = log(parameter) or its negative, so that it rises with x.
-
-    Remembers what it has built: near the end of a search the same place is asked for again.
-    """
-
-    def __init__(self, family: Family, build: Callable[[float], Subject], measure: Measure) -> None:
-        self._build, self._measure, self._sign = build, measure, 1.0 if family.rises else -1.0
-        self._seen: dict[float, tuple[Subject, float]] = {}
-
-    def parameter(self, x: float) -> float:
-        return math.exp(self._sign * x)
-
-    def at(self, x: float) -> tuple[Subject, float]:
-        if x not in self._seen:
-            subject = self._build(self.parameter(x))
-            if len(self._seen) >= 8:  # privacy loss distributions are large
-                del self._seen[next(iter(self._seen))]
-            self._seen[x] = subject, self._measure(subject)
-        return self._seen[x]
-
-    def risk(self, x: float) -> float:
-        return self.at(x)[1]
-
-    def found(self, x: float, unlimited: bool = False) -> _Found:
-        return _Found(self.parameter(x), *self.at(x), unlimited)
-
-
-def _search(family: Family, measure: Measure, target: float) -> _Found:
-    """The weakest noise at which the measure is at most the target."""
-    line = _Line(family, family.build, measure)
-    if not family.sketches:
-        low, high = _bracket(line.risk, target)
-        if low == high:
-            return line.found(low, unlimited=True)
-        return line.found(_safe(line.risk, target, _root(line.risk, target, low, high)))
-    roots: list[float] = []
-    slope = 0.0
-    for build in family.sketches:
-        sketch = _Line(family, build, measure).risk
-        if slope > 0:
-            x, slope = _follow(sketch, target, roots[-1], slope, tolerance=0.02)
-        else:
-            low, high = _bracket(sketch, target)
-            x = _root(sketch, target, low, high, 1e-6)
-            slope = math.log(sketch(x + 1e-3) / sketch(x)) / 1e-3
-        roots.append(x)
-    # An accountant's risk has rounding of its own; aiming a little lower saves asking it again and again.
-    aim = target * (1 - NOISE / 2)
-    x, _ = _follow(line.risk, aim, family.extrapolate(roots), slope, tolerance=NOISE / 2, last_step=False)
-    return line.found(_safe(line.risk, target, x))
-
-
-def _follow(
-    risk: Callable[[float], float],
-    target: float,
-    x: float,
-    slope: float,
-    tolerance: float,
-    last_step: bool = True,
-) -> tuple[float, float]:
-    """A root near x by secant steps on the logarithm of the risk, which is nearly straight, and the slope there.
-
-    Ends where the risk is within the tolerance; `last_step` takes one more step, without looking where it leads.
-    """
-
-    def gap(x: float) -> float:
-        return math.log(max(risk(x), 1e-300) / target)
-
-    value = gap(x)
-    for _ in range(6):
-        if abs(value) <= tolerance:
-            break
-        # A step of more than a factor e in the parameter would say that the slope was not about right.
-        new = x - min(1.0, max(-1.0, value / slope))
-        new_value = gap(new)
-        if (new_value - value) / (new - x) > 0:
-            slope = (new_value - value) / (new - x)
-        x, value = new, new_value
-    return x - value / slope if last_step else x, slope
-
-
-def _bracket(risk: Callable[[float], float], target: float) -> tuple[float, float]:
-    """A safe and an unsafe x, by doubling steps away from 0; equal if every x is safe."""
-    first, last = math.log(SMALLEST), math.log(LARGEST)
-    near, step, safe = 0.0, 0.5, risk(0.0) <= target
-    while True:
-        far = min(near + step, last) if safe else max(near - step, first)
-        if (risk(far) <= target) != safe:
-            return (near, far) if safe else (far, near)
-        if far == last:
-            return far, far
-        if far == first:
-            fail(f"No noise that was tried keeps the target {target:g}.")
-        near, step = far, 2 * step
-
-
-def _root(risk: Callable[[float], float], target: float, low: float, high: float, tolerance: float = 1e-15) -> float:
-    from scipy.optimize import brentq
-
-    return float(brentq(lambda x: risk(x) - target, low, high, xtol=tolerance, rtol=1e-15, maxiter=300, disp=False))
-
-
-def _safe(risk: Callable[[float], float], target: float, x: float) -> float:
-    """x, moved down by ever larger steps until the risk computed there is in bounds."""
-    step = 2.0**-53
-    while risk(x) > target:
-        x -= step * max(1.0, abs(x))
-        step *= 4
-    return x
