@@ -157,6 +157,8 @@ def test_an_estimate_is_marked(capsys: pytest.CaptureFixture[str], monkeypatch: 
         ("--mechanism grr --guarantee pure --epsilon 1 --size 5", "either --mechanism or --guarantee"),
         ("--guarantee pure --epsilon 1 --size 5 --delta 0.1", "--delta has no meaning for pure"),
         ("--guarantee approx --epsilon 1 --size 5", "--delta is missing"),
+        ("--guarantee dpsgd --noise-multiplier 1 --size 5", "--sample-rate and --steps are missing"),
+        ("--guarantee pure --epsilon 1 --size 5 --samples 100", "--samples is for mechanisms only"),
         ("--guarantee gaussian --mu -1 --size 5", "mu must be a finite number of at least 0"),
         ("--guarantee pure --epsilon 1 --size 5 --relation sideways", "'replace-one' or 'add-remove'"),
     ],
@@ -268,6 +270,8 @@ def test_noise_is_calibrated(capsys: pytest.CaptureFixture[str], monkeypatch: py
         *["calibrate", "--mechanism", "laplace", "--size", "10", "--epsilon", "1", "--advantage", "0.1"],
     )
     assert (code, err) == (2, "Error: --epsilon is what is to be found; leave it out.\n")
+    code, _, err = run(capsys, monkeypatch, "calibrate", "--mechanism", "laplace", "--size", "10")
+    assert (code, err) == (2, "Error: Give exactly one goal: --advantage, --success, or --tpr with --fpr.\n")
 
 
 def test_the_register_is_shown(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -197,6 +197,9 @@ class WorstCase(Assessment):
     threat: Threat
     thorough: bool = False
 
+    def __post_init__(self) -> None:
+        self.guarantee.require_replace_one()
+
     @cached_property
     def on_advantage(self) -> bounds.Evaluation:
         """Every bound on the advantage."""
@@ -232,10 +235,27 @@ class WorstCase(Assessment):
         """False: these are bounds. Whether they are attained is told by `advantage_bound.attained`."""
         return False
 
-    def worst_mechanism(self) -> Mechanism | None:
-        """A mechanism with this guarantee that attains the bound on the advantage, where one is known."""
-        best = self.advantage_bound
-        return best.bound.worst(self.guarantee, self.threat) if best.attained and best.bound.worst else None
+    def worst_mechanism(self, which: Literal["advantage", "success"] = "advantage") -> Mechanism | None:
+        """A mechanism with this guarantee that attains the tightest bound, where one is known."""
+        values = (self.on_advantage if which == "advantage" else self.on_success).values
+        for value in values:
+            as_tight = value.number <= values[0].number * (1 + 1e-9)
+            if as_tight and value.attained and value.bound.worst:
+                return value.bound.worst(self.guarantee, self.threat)
+        return None
+
+    def match_among(self, people: int) -> tuple[bounds.Value, bounds.Value]:
+        """The tightest bounds on a guess that matches at least one of so many people, and a random one of them.
+
+        For records drawn independently from the prior, and no knowledge of any of them.
+        """
+        people = as_whole("people", people)
+        both: tuple[Literal["match among many"], Literal["match of a random one"]]
+        both = ("match among many", "match of a random one")
+        some, one = (bounds.evaluate(self.guarantee, self.threat, which, people=people) for which in both)
+        for found in (some, one):
+            require(len(found.values) > 0, f"This bound {next(iter(found.obstacles.values()), '')}.", ThreatError)
+        return some.values[0], one.values[0]
 
     def sentence(self) -> str:
         """The risk in natural frequencies, rounded up."""
@@ -253,6 +273,7 @@ class WorstCase(Assessment):
             "guarantee": self.guarantee.to_dict(),
             "advantage_bound": self.advantage_bound.to_dict(),
             "success_bound": self.success_bound.to_dict(),
+            "worst_mechanism": (worst := self.worst_mechanism()) and worst.to_dict(),
             "bounds": [value.to_dict() for value in self.on_advantage.values + self.on_success.values],
             "obstacles": self.on_advantage.obstacles | self.on_success.obstacles,
         }

@@ -7,7 +7,7 @@ that it reports was computed at the parameter that it reports, and is at most th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,7 @@ from dprisk.errors import GuaranteeError, ParameterError, as_number, fail, requi
 from dprisk.guarantees import ZCDP, ApproxDP, GaussianDP, Guarantee, dp_sgd
 from dprisk.guarantees.base import Relation
 from dprisk.mechanisms import OLH, Gaussian, Laplace, Mechanism, SetProtocol
-from dprisk.search import Family, Measure, Subject, weakest
+from dprisk.search import Family, Found, Measure, Subject, weakest
 from dprisk.threat import Threat
 
 
@@ -50,6 +50,15 @@ class DPSGD:
         """The accountant's error falls with the square of its grid: from 1e-3 and 5e-4 on to 1e-4."""
         return roots[2] + (roots[2] - roots[1]) * (0.25 - 0.01) / (1 - 0.25)
 
+    @property
+    def without_noise(self) -> Guarantee:
+        """Without any noise a record still shows only if it is in some batch."""
+        return (
+            ApproxDP(0.0, -math.expm1(self.steps * math.log1p(-self.sample_rate)), self.relation)
+            if (self.sample_rate < 1)
+            else ApproxDP(0.0, 1.0, self.relation)
+        )
+
     def _limit(self, noise_multiplier: float) -> Guarantee:
         """Many small steps are nearly Gaussian DP (Bu, Dong, Long, Su 2020)."""
         distance = 2 if self.relation == "replace-one" else 1
@@ -63,7 +72,14 @@ def as_family(template: Any) -> Family:
         case Family():
             return template
         case DPSGD():
-            return Family("noise_multiplier", template.guarantee, False, template.sketches, template.extrapolate)
+            return Family(
+                "noise_multiplier",
+                template.guarantee,
+                False,
+                template.sketches,
+                template.extrapolate,
+                without_noise=template.without_noise,
+            )
         case Gaussian():
             return Family("sigma", lambda sigma: Gaussian(template.size, sigma), False)
         case Mechanism():
@@ -93,8 +109,13 @@ class Alternative:
     """What another way to calibrate would choose."""
 
     name: str
-    value: float
+    found: Found
     meaning: str
+
+    @property
+    def value(self) -> float:
+        """The parameter."""
+        return self.found.value
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,6 +127,7 @@ class Calibration:
 
     family: Family
     threat: Threat | None
+    kind: str
     goal: str
     target: float
     value: float
@@ -152,7 +174,7 @@ class Calibration:
     @cached_property
     def alternatives(self) -> tuple[Alternative, ...]:
         """What worst-case membership and ReRo calibration would choose for the same tolerated advantage."""
-        if self.threat is None or self.goal != f"advantage <= {self.target:g}":
+        if self.threat is None or self.kind != "advantage":
             return ()
         limit = min(1.0, self.threat.baseline + self.target)
         baseline = self.threat.baseline
@@ -171,30 +193,30 @@ class Calibration:
             ),
         ]
         return tuple(
-            Alternative(name, weakest(self.family, measure, target).value, meaning)
+            Alternative(name, weakest(self.family, measure, target), meaning)
             for name, meaning, measure, target in other
         )
 
     @cached_property
     def utility(self) -> dict[str, float]:
         """What the noise costs, here and under the alternatives: smaller is better."""
-        chosen = {"": self.value} | {f" by {other.name}": other.value for other in self.alternatives}
+        chosen = {"": self.subject} | {f" by {other.name}": other.found.subject for other in self.alternatives}
         told: dict[str, float] = {}
-        for by, value in chosen.items():
-            told |= {name + by: number for name, number in _error(self.family.build(value)).items()}
+        for by, subject in chosen.items():
+            told |= {name + by: number for name, number in _error(subject).items()}
         return told
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
         return {
-            self.parameter: self.value,
+            self.parameter: None if self.unlimited else self.value,
             "goal": self.goal,
             "unlimited": self.unlimited,
             "target": self.target,
             "bound": self.bound,
             "source": self.source,
             **self.achieved,
-            "alternatives": {other.name: other.value for other in self.alternatives},
+            "alternatives": {other.name: None if other.found.unlimited else other.value for other in self.alternatives},
             "utility": self.utility,
         }
 
@@ -230,7 +252,9 @@ def calibrate(
     kind = as_family(family)
     measure, target, goal = _goal(given[0], goals[given[0]], threat)
     found = weakest(kind, measure, target)
-    return Calibration(kind, threat, goal, target, found.value, found.subject, found.measured, found.unlimited)
+    return Calibration(
+        kind, threat, given[0], goal, target, found.value, found.subject, found.measured, found.unlimited
+    )
 
 
 def _goal(name: str, goal: Any, threat: Threat | None) -> tuple[Measure, float, str]:
@@ -248,12 +272,15 @@ def _goal(name: str, goal: Any, threat: Threat | None) -> tuple[Measure, float, 
             )
         return lambda it: _exact_or_bound(it, threat, name), goal, f"{name} <= {goal:g}"
     if name == "tpr_at_fpr":
-        tpr, fpr = goal
+        require(isinstance(goal, Sequence) and len(goal) == 2, f"tpr_at_fpr is a pair (tpr, fpr), got {goal!r}")
+        tpr, fpr = (as_number("A rate", rate) for rate in goal)
         require(
             0 <= fpr < tpr <= 1, f"Needs 0 <= fpr < tpr <= 1: a true positive rate of fpr takes no attack; got {goal}"
         )
         return lambda it: 1 - float(_guarantee(it).tradeoff(fpr)), tpr, f"TPR at FPR {fpr:g} <= {tpr:g}"
-    limit, delta = goal if isinstance(goal, tuple) else (goal, 0.0)
+    pair = goal if isinstance(goal, Sequence) and not isinstance(goal, str) else (goal, 0.0)
+    require(len(pair) == 2, f"epsilon is a number or a pair (epsilon, delta), got {goal!r}")
+    limit, delta = as_number("epsilon", pair[0]), as_number("delta", pair[1])
     require(limit >= 0 and 0 <= delta <= 1, f"Needs epsilon >= 0 and delta in [0, 1], got {goal}")
     if delta == 0:
         return (

@@ -52,11 +52,10 @@ class Kind:
     def make(self, size: int, given: Options) -> Any:
         """Build it from the options; None stands for one that was left out and has a default."""
         chosen = {name: given[name] for name in self.options if given[name] is not None}
-        try:
-            return self.build(size, **chosen)
-        except TypeError:
-            missing = [flag(name) for name in self.options if name not in chosen and name not in OPTIONAL]
-            return fail(f"{' and '.join(missing)} is missing for this choice.") if missing else fail("Wrong options.")
+        missing = [flag(name) for name in self.options if name not in chosen and name not in OPTIONAL]
+        verb = "is" if len(missing) == 1 else "are"
+        require(not missing, f"{' and '.join(missing)} {verb} missing for this choice.")
+        return self.build(size, **chosen)
 
 
 def _exponential(size: int, epsilon: float, space: str = "line") -> Mechanism:
@@ -162,7 +161,8 @@ def cli(context: click.Context) -> None:
 @cli.command("assess")
 @options(SUBJECT, THREAT)
 @click.option("--samples", type=int, help="Outputs to draw where the exact value is out of reach.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed for those draws.")
+@click.option("--seed", type=int, help="Seed for those draws (0 if left out).")
+@click.option("--thorough", is_flag=True, help="Solve optimisation problems for many records too.")
 @click.option("--bounds", "all_bounds", is_flag=True, help="Show every bound that applies, not only the tightest.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def assess_command(as_json: bool, all_bounds: bool, **given: Any) -> None:
@@ -172,8 +172,16 @@ def assess_command(as_json: bool, all_bounds: bool, **given: Any) -> None:
     mechanism, at most for a guarantee.
     """
     _, kind = _kind(given)
+    for option in ("samples", "seed"):
+        require(given["mechanism"] is not None or given[option] is None, f"{flag(option)} is for mechanisms only.")
     threat = _threat(given)
-    risk = assess(_subject(kind, given, threat.prior), threat, samples=given["samples"], rng=given["seed"])
+    risk = assess(
+        _subject(kind, given, threat.prior),
+        threat,
+        samples=given["samples"],
+        rng=0 if given["seed"] is None else given["seed"],
+        thorough=given["thorough"],
+    )
     if as_json:
         told = risk.to_dict() | {"inputs": _echo(given, threat)}
         if all_bounds and isinstance(risk, Risk):
@@ -199,6 +207,8 @@ def calibrate_command(as_json: bool, **given: Any) -> None:
     Finds the weakest noise that keeps a tolerated risk, never above it. The parameter to be found is left out.
     """
     require((given["tpr"] is None) == (given["fpr"] is None), "--tpr and --fpr go together.")
+    goals = [flag(name) for name in ("advantage", "success", "tpr") if given[name] is not None]
+    require(len(goals) == 1, "Give exactly one goal: --advantage, --success, or --tpr with --fpr.")
     name, kind = _kind(given)
     threat = _threat(given)
     rates = None if given["tpr"] is None else (given["tpr"], given["fpr"])
@@ -222,7 +232,7 @@ def bounds_command(as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([bound.to_dict() for bound in REGISTRY], indent=2))
         return
-    for which in ("advantage", "success"):
+    for which in dict.fromkeys(bound.bounds for bound in REGISTRY):
         _print(render.registry_table(which, REGISTRY))
 
 
@@ -301,15 +311,15 @@ def _template(name: str, kind: Kind, given: Options, prior: Prior) -> Any:
     require(relation == "replace-one", "Against a threat, noise is calibrated for replace-one neighbours.")
     if name == "dpsgd":
         require(given["noise_multiplier"] is None, "The noise multiplier is what is to be found; leave it out.")
-        needed = {option: given[option] for option in ("sample_rate", "steps")}
-        for option, value in needed.items():
-            require(value is not None, f"{flag(option)} is missing for dpsgd.")
-        return DPSGD(**needed)
-    sought = next((option for option in ("epsilon", "sigma", "mu", "rho") if option in kind.options), None)
-    if sought is None:
-        fail(f"{name} has no parameter to calibrate.")
-    require(given[str(sought)] is None, f"{flag(str(sought))} is what is to be found; leave it out.")
-    return kind.make(prior.size, given | {str(sought): ANY, "relation": relation})
+        for option in ("sample_rate", "steps"):
+            require(given[option] is not None, f"{flag(option)} is missing for dpsgd.")
+        return DPSGD(given["sample_rate"], given["steps"])
+    if name == "ue":  # which keeps its p and moves its q
+        return kind.make(prior.size, given)
+    sought = next((option for option in ("epsilon", "sigma", "mu", "rho") if option in kind.options), "")
+    require(sought != "", f"{name} has no parameter to calibrate.")
+    require(given[sought] is None, f"{flag(sought)} is what is to be found; leave it out.")
+    return kind.make(prior.size, given | {sought: ANY, "relation": relation})
 
 
 def _threat(given: Options) -> Threat:
@@ -367,7 +377,7 @@ def _print(table: RichTable, sentence: str = "") -> None:
 
 
 def _advice(found: Calibration) -> str:
-    goal = f"the advantage below {100 * found.target:g} points" if found.goal.startswith("advantage") else found.goal
+    goal = f"the advantage at or below {100 * found.target:g} points" if found.kind == "advantage" else found.goal
     if found.unlimited:
         return f"Any {found.parameter} keeps {goal}: this goal needs no noise."
     # Rounded to the safe side, so that the printed number keeps the promise too.

@@ -6,7 +6,7 @@ All are for replacement of one record and hold for every mechanism with the guar
 import math
 
 from dprisk.bounds.papers import posterior
-from dprisk.errors import require
+from dprisk.errors import as_epsilon, require
 from dprisk.guarantees import Guarantee
 
 __all__ = [
@@ -50,7 +50,8 @@ def attack_accuracy(guarantee: Guarantee, prior: float = 0.5) -> float:
 def posterior_odds(epsilon: float, prior: float) -> float:
     """Odds after the release at most: e^eps times the odds before (pure DP)."""
     require(0 <= prior < 1, f"A prior probability must lie in [0, 1), got {prior}")
-    return math.exp(epsilon) * prior / (1 - prior)
+    epsilon = as_epsilon(epsilon)
+    return math.exp(epsilon) * prior / (1 - prior) if epsilon < 700 else math.inf
 
 
 def generalised_advantage(success: float, baseline: float) -> float:
@@ -77,4 +78,6 @@ def bits_leaked(epsilon: float, probability: float) -> float:
     log2(e^eps (1/alpha - 1) + 1) (Swanberg et al., section 3.2).
     """
     require(0 < probability <= 1, f"A probability must lie in (0, 1], got {probability}")
-    return math.log2(math.exp(epsilon) * (1 / probability - 1) + 1)
+    # log2(e^eps (1/a - 1) + 1), with e^eps taken out so that it cannot overflow
+    epsilon = as_epsilon(epsilon)
+    return epsilon / math.log(2) + math.log2(1 / probability - 1 + math.exp(-epsilon))

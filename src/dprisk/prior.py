@@ -145,7 +145,12 @@ class Prior:
     @property
     def is_uniform(self) -> bool:
         """Whether every record is equally likely."""
-        return bool(np.ptp(self.weights) <= 1e-12 * self.weights[0])
+        return self.support_size == self.size and self.is_uniform_on_support
+
+    @property
+    def is_uniform_on_support(self) -> bool:
+        """Whether every record of positive probability is equally likely."""
+        return bool(self.sorted_weights[0] - self.sorted_weights[-1] <= 1e-12 * self.sorted_weights[0])
 
     def name(self, record: int) -> Any:
         """The label of a record, or its number where there are no labels."""

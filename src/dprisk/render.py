@@ -121,10 +121,12 @@ def registry_table(which: str, registry: Sequence[Bound]) -> RichTable:
 
 def calibration_table(calibration: Calibration) -> RichTable:
     """The parameter found and what else would have been chosen."""
-    lines = [(calibration.parameter, f"{calibration.value:.6g}", f"keeps {calibration.goal}")]
+    value = "any" if calibration.unlimited else f"{calibration.value:.6g}"
+    lines = [(calibration.parameter, value, f"keeps {calibration.goal}")]
     lines += [(f"achieved {what}", f"{number:.6g}", "") for what, number in calibration.achieved.items()]
     for other in calibration.alternatives:
-        lines.append((f"{calibration.parameter} by {other.name}", f"{other.value:.6g}", other.meaning))
+        value = "any" if other.found.unlimited else f"{other.value:.6g}"
+        lines.append((f"{calibration.parameter} by {other.name}", value, other.meaning))
     lines += [(what, f"{number:.6g}", "") for what, number in calibration.utility.items()]
     return _table(repr(calibration.subject), ("what", "value", "meaning"), lines)
 

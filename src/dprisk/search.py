@@ -13,7 +13,7 @@ from dprisk.mechanisms import Mechanism
 Subject = Mechanism | Guarantee
 Measure = Callable[[Subject], float]
 NOISE = 1e-6  # how closely a target is met where the risk comes from an accountant
-NOT_KEPT = "No noise that was tried keeps the target {:g}."
+NOT_KEPT = "The strongest noise that was tried still has {:g}, above the target {:g}."
 SMALLEST, LARGEST = 1e-9, 1e9  # parameters that are tried before a target counts as out of reach, or as met anyhow
 
 
@@ -23,6 +23,7 @@ class Family:
 
     `sketches` build cheap stand-ins, roughest first, and `extrapolate` guesses the answer from theirs. `jumps` says
     that a rounded size changes with the parameter: then a smaller parameter need not have the smaller risk.
+    `without_noise` is what is left to tell without any noise, where building that is out of reach.
     """
 
     parameter: str
@@ -31,6 +32,7 @@ class Family:
     sketches: tuple[Callable[[float], Subject], ...] = ()
     extrapolate: Callable[[list[float]], float] = lambda roots: roots[-1]
     jumps: bool = False
+    without_noise: Subject | None = None
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,8 @@ def weakest(family: Family, measure: Measure, target: float) -> Found:
         if low == high:
             return line.found(low, unlimited=True)
         return line.found(_safe(line.risk, target, _root(line.risk, target, low, high)))
+    if family.without_noise is not None and (left := measure(family.without_noise)) <= target:
+        return Found(SMALLEST if not family.rises else LARGEST, family.without_noise, left, unlimited=True)
     roots: list[float] = []
     slope = 0.0
     for sketch in (_Line(family, build, measure) for build in family.sketches):
@@ -137,7 +141,7 @@ def _bracket(risk: Callable[[float], float], target: float) -> tuple[float, floa
         if far == last:
             return far, far
         if far == first:
-            fail(NOT_KEPT.format(target))
+            fail(NOT_KEPT.format(risk(far), target))
         near, step = far, 2 * step
 
 
@@ -154,5 +158,5 @@ def _safe(risk: Callable[[float], float], target: float, x: float) -> float:
         x -= step * max(1.0, abs(x))
         step *= 4
         if x < math.log(SMALLEST):
-            fail(NOT_KEPT.format(target))
+            fail(NOT_KEPT.format(risk(x), target))
     return x

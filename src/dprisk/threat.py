@@ -101,8 +101,8 @@ class Threat:
         if self.success.is_exact:
             heaviest = np.zeros(self.knows.n_groups)
             np.maximum.at(heaviest, self.knows.groups, self.prior.weights)
-            return math.fsum(heaviest)
-        return float(self.reach.best(self.reach.sums(self.prior.weights[:, None])).sum())
+            return min(1.0, math.fsum(heaviest))
+        return min(1.0, float(self.reach.best(self.reach.sums(self.prior.weights[:, None])).sum()))
 
     @property
     def baseline(self) -> float:
@@ -113,7 +113,8 @@ class Threat:
     def ball_masses(self) -> FloatArray:
         """pi(S_g), the prior mass of the ball of each guess, knowledge aside."""
         everybody = np.zeros(self.prior.size, dtype=np.int64)
-        return self.success.reach(self.prior, everybody).sums(self.prior.weights[:, None])[:, 0]
+        masses = self.success.reach(self.prior, everybody).sums(self.prior.weights[:, None])[:, 0]
+        return np.clip(masses, 0.0, 1.0)  # a ball that holds everything may add up to 1 and a rounding error
 
     @property
     def kappa_minus(self) -> float:

@@ -144,7 +144,8 @@ def set_advantage(epsilon: float, delta: float, kappa_pi: float, ball_masses: Fl
     nearest = [float(part) for part in (below.max(initial=0.0), above.min(initial=1.0))]
     most = max(gain(epsilon, mass) for mass in nearest)
     rest = 1 - float(ball_masses.min())
-    return most + delta * (1 - kappa_pi) * (1 - most / rest) if rest > 0 else 0.0
+    # What holds at a larger epsilon holds here too; with a large delta the formula would fall towards that limit.
+    return min(rest, most + delta * (1 - kappa_pi) * (1 - most / rest)) if rest > 0 else 0.0
 
 
 def curve_advantage(guarantee: Guarantee, kappa_aux: float) -> float:

@@ -85,7 +85,12 @@ def rad_corollary_5_6(epsilon: float, delta: float, size: int) -> float:
 
 
 def epsilon_of_corollary_5_6(advantage: float, delta: float, size: int) -> float:
-    """Corollary 5.6 solved for epsilon (RAD equation 61): the largest epsilon that keeps the advantage."""
+    """Corollary 5.6 solved for epsilon (RAD equation 61): the largest epsilon that keeps the advantage.
+
+    Infinite if every epsilon keeps it, 0 if delta alone exceeds it.
+    """
+    if advantage * size >= size - 1:
+        return math.inf
     ratio = (1 - delta * size + advantage * size) / (1 - advantage * size / (size - 1))
     return max(0.0, math.log(ratio)) if ratio > 0 else 0.0
 

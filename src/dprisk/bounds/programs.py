@@ -1,7 +1,7 @@
 """Bounds that are optimisation problems, each certified: the value holds even if the solver was sloppy.
 
 `worst_advantage` and `worst_success` are the largest advantage and success of *any* epsilon-DP mechanism, for any ball
-(theory, 3.1). `curve_advantage` and `curve_success` are the convex program of theory 3.6 for any prior.
+(theory, 3.1). `advantage_by_curve` and `success_by_curve` are the convex program of theory 3.6 for any prior.
 """
 
 import itertools
@@ -22,10 +22,19 @@ MAX_DELTA_VARIABLES = 10_000  # with delta every pair of records counts: 21 reco
 
 @dataclass(frozen=True, eq=False)
 class Certified:
-    """An upper bound and the dual point that proves it (one entry a record of the support)."""
+    """An upper bound, the dual point that proves it (one entry per record of the support), and what is attained.
+
+    `attained` is the value of the best mechanism that the solver found; 0 if it found none.
+    """
 
     value: float
     dual: FloatArray
+    attained: float = 0.0
+
+    @property
+    def is_tight(self) -> bool:
+        """Whether the bound is attained, up to one part in a million."""
+        return self.value - self.attained <= 1e-6 * self.value
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +56,9 @@ class _Worst:
     inside: IntArray  # the group of each record
 
     def certified(self) -> Certified:
-        y = self._solve()
+        y, attained = self._solve()
         y = y + _smallest_shift(lambda shift: self._short(y + shift))
-        return Certified(float(y.sum()), y)
+        return Certified(float(y.sum()), y, attained)
 
     @property
     def _scale(self) -> float:
@@ -63,8 +72,12 @@ class _Worst:
         np.maximum.at(most, self.owner, need)
         return bool(self._scale * y.sum() < most.sum())
 
-    def _solve(self) -> FloatArray:
-        """The dual values of the mechanism program: a good y, not a trusted one."""
+    def _solve(self) -> tuple[FloatArray, float]:
+        """The dual values of the mechanism program, a good y but not a trusted one, and the program's value.
+
+        The variables are u_A times k, w_Az times k / (E - 1), and the total of u, with k = max(1, E - 1): all of
+        order 1 at any epsilon. Without a base the objective is taken per (E - 1) / k for the same reason.
+        """
         from scipy import sparse
         from scipy.optimize import linprog
 
@@ -72,16 +85,20 @@ class _Worst:
         n_sets, n_records = self.worth.shape
         n_groups, n_extra = int(self.owner.max()) + 1, which.size
         require(n_extra <= MAX_VARIABLES, _too_many(n_extra), TooLargeError)
-        # Variables: (E - 1) u_A, then w_Az, then the total of u, which is the same in every group.
+        # Below 1e-6 the program hardly changes but for its scale, and coefficients that small would be dropped.
+        rise = math.expm1(min(max(self.epsilon, 1e-6), 700.0))
+        k = max(1.0, rise)
         level = sparse.csr_array((np.ones(n_sets), (self.owner, np.arange(n_sets))), shape=(n_groups, n_sets))
         top = sparse.csr_array((np.ones(n_extra), (record, np.arange(n_extra))), shape=(n_records, n_extra))
         below = sparse.csr_array((-np.ones(n_extra), (np.arange(n_extra), which)), shape=(n_extra, n_sets))
         equal = sparse.block_array(
-            [[None, top, np.ones((n_records, 1))], [level * self._scale, None, -np.ones((n_groups, 1))]], format="csr"
+            [[None, top * (rise / k), np.ones((n_records, 1))], [level / k, None, -np.ones((n_groups, 1))]],
+            format="csr",
         )
         capped = sparse.block_array([[below, sparse.eye_array(n_extra), np.zeros((n_extra, 1))]], format="csr")
+        unit = 1.0 if self.base.any() else rise / k
         found = linprog(
-            -np.concatenate([self._scale * self.base, self.worth[which, record], [0.0]]),
+            -np.concatenate([self.base / k / unit, self.worth[which, record] * (rise / k / unit), [0.0]]),
             A_ub=capped,
             b_ub=np.zeros(n_extra),
             A_eq=equal,
@@ -89,7 +106,10 @@ class _Worst:
             bounds=(0, None),
             method="highs",
         )
-        return -found.eqlin.marginals[:n_records] if found.status == 0 else np.zeros(n_records)
+        if found.status != 0:
+            return np.zeros(n_records), 0.0
+        smaller = min(1.0, math.expm1(min(self.epsilon, 700.0)) / rise)
+        return -unit * found.eqlin.marginals[:n_records], -unit * float(found.fun) * smaller
 
 
 def worst_advantage(epsilon: float, threat: Threat) -> Certified:
@@ -100,11 +120,11 @@ def worst_advantage(epsilon: float, threat: Threat) -> Certified:
     """
     pi, member = _joint_success_sets(threat)
     if epsilon == 0:
-        return Certified(0.0, np.zeros(pi.size))
+        return Certified(0.0, np.zeros(pi.size), 0.0)
     worth = pi * (member - (member @ pi)[:, None])
     nobody, everybody = np.zeros(len(worth), dtype=np.int64), np.zeros(pi.size, dtype=np.int64)
     found = _Worst(epsilon, worth, np.zeros(len(worth)), nobody, everybody).certified()
-    return Certified(max(0.0, found.value), found.dual)
+    return Certified(max(0.0, found.value), found.dual, found.attained)
 
 
 def worst_success(epsilon: float, threat: Threat) -> Certified:
@@ -114,10 +134,10 @@ def worst_success(epsilon: float, threat: Threat) -> Certified:
     """
     pi, member = _success_sets(threat)
     if epsilon == 0:
-        return Certified(threat.baseline, threat.baseline * pi)
+        return Certified(threat.baseline, threat.baseline * pi, threat.baseline)
     inside = threat.knows.groups[threat.prior.support]
     found = _Worst(epsilon, pi * member, member @ pi, threat.reach.group, inside).certified()
-    return Certified(min(1.0, found.value), found.dual)
+    return Certified(min(1.0, found.value), found.dual, found.attained)
 
 
 def worst_with_delta(epsilon: float, delta: float, threat: Threat, which: str) -> Certified:
@@ -138,7 +158,7 @@ def worst_with_delta(epsilon: float, delta: float, threat: Threat, which: str) -
     n_pairs, factor = one.size, math.exp(min(epsilon, 700.0))
     require(n_pairs * n_sets <= MAX_DELTA_VARIABLES, _too_many(n_pairs * n_sets, MAX_DELTA_VARIABLES), TooLargeError)
     if n_pairs == 0:
-        return Certified(float(worth.max()), pi.copy())
+        return Certified(float(worth.max()), pi.copy(), float(worth.max()))
     pair = np.arange(n_pairs)
     ones = np.ones(n_pairs)
     pick_one = sparse.csr_array((ones, (pair, one)), shape=(n_pairs, size))
@@ -171,16 +191,16 @@ def worst_with_delta(epsilon: float, delta: float, threat: Threat, which: str) -
         price = np.maximum(0.0, -found.ineqlin.marginals[: n_pairs * n_sets]).reshape(n_pairs, n_sets)
     each = worth.T - pick_one.T @ price + factor * (pick_two.T @ price)
     value = float(each.max(axis=1).sum() + delta * price.max(axis=1).sum())
-    return Certified(max(0.0, min(value, 1.0)), each.max(axis=1))
+    return Certified(max(0.0, min(value, 1.0)), each.max(axis=1), -float(found.fun) if found.status == 0 else 0.0)
 
 
-def curve_advantage(guarantee: Guarantee, threat: Threat) -> Certified:
+def advantage_by_curve(guarantee: Guarantee, threat: Threat) -> Certified:
     """The largest RAD that the trade-off curve allows, for any prior (theory, 3.6)."""
     spread = threat.prior.sorted_weights * (1 - threat.prior.sorted_weights)
     return _curve_program(guarantee, spread, spread)
 
 
-def curve_success(guarantee: Guarantee, threat: Threat) -> Certified:
+def success_by_curve(guarantee: Guarantee, threat: Threat) -> Certified:
     """The largest ReRo that the trade-off curve allows, for any prior (theory, 3.6)."""
     return _curve_program(guarantee, threat.prior.sorted_weights, np.zeros(threat.prior.support_size))
 
@@ -253,14 +273,13 @@ def _joint_success_sets(threat: Threat) -> tuple[FloatArray, BoolArray]:
 
 
 def _smallest_shift(short: Callable[[float], bool]) -> float:
-    """The smallest uniform shift of a dual point, up to rounding, at which it is feasible."""
-    if not short(0.0):
-        return 0.0
-    high = 1e-16
-    while short(high):
-        high *= 2
-    low = high / 2
-    for _ in range(30):
+    """The smallest uniform shift of a dual point, up or down, at which it is feasible (up to rounding)."""
+    sign = 1.0 if short(0.0) else -1.0
+    step = 1e-16
+    while short(sign * step) == (sign > 0) and step < 1.0:
+        step *= 2
+    low, high = sorted((sign * step / 2, sign * step))
+    for _ in range(50):
         middle = (low + high) / 2
         low, high = (middle, high) if short(middle) else (low, middle)
     return high

@@ -10,15 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
 from dprisk.bounds import ours, papers, programs
 from dprisk.errors import TooLargeError
 from dprisk.guarantees import Guarantee
 from dprisk.mechanisms import Mechanism
 from dprisk.threat import Threat
 
-Bounded = Literal["advantage", "success"]
+Bounded = Literal["advantage", "success", "match among many", "match of a random one"]
 Notion = Literal["any", "pair", "one pair", "pure"]
 NOTIONS: dict[Notion, str] = {
     "any": "any guarantee",
@@ -37,7 +35,7 @@ class Bound:
 
     `notion` is what it reads off the guarantee: its curve ("any"), a pair epsilon, delta ("pair": every pair that the
     guarantee implies is tried; "one pair": only if it is one), or its epsilon at delta 0 ("pure"). `formula` takes the
-    guarantee, or epsilon and delta, or epsilon, and the threat.
+    guarantee, or epsilon and delta, or epsilon, and the threat (and, for matches among many, how many people).
     """
 
     name: str
@@ -45,7 +43,7 @@ class Bound:
     source: str
     statement: str
     notion: Notion
-    formula: Callable[..., float]
+    formula: Callable[..., float | programs.Certified]
     knows_nothing: bool = False
     exact_success: bool = False
     uniform_prior: bool = False
@@ -60,7 +58,7 @@ class Bound:
             return f"needs an attacker without auxiliary knowledge; this one knows {threat.knows.describe()}"
         if self.exact_success and not threat.success.is_exact:
             return "needs exact reconstruction; here a near guess counts as right"
-        if self.uniform_prior and not np.ptp(threat.prior.sorted_weights) <= 1e-12:
+        if self.uniform_prior and not threat.prior.is_uniform_on_support:
             return "needs a uniform prior"
         if self.notion == "pure" and math.isinf(guarantee.epsilon_at(0.0)):
             return "needs pure DP; this guarantee has no epsilon at delta 0"
@@ -91,13 +89,17 @@ class Bound:
             "attained": self.attained,
         }
 
-    def value(self, guarantee: Guarantee, threat: Threat) -> float:
-        """The bound, as its formula gives it."""
+    def value(self, guarantee: Guarantee, threat: Threat, *people: int) -> Value:
+        """The bound evaluated, as its formula gives it."""
         if self.notion == "any":
-            return self.formula(guarantee, threat)
-        if self.notion == "pure":
-            return self.formula(guarantee.epsilon_at(0.0), threat)
-        return min(self.formula(epsilon, delta, threat) for epsilon, delta in guarantee.pairs)
+            found = [self.formula(guarantee, threat)]
+        elif self.notion == "pure":
+            found = [self.formula(guarantee.epsilon_at(0.0), threat, *people)]
+        else:
+            found = [self.formula(epsilon, delta, threat) for epsilon, delta in guarantee.pairs]
+        numbers = [one.value if isinstance(one, programs.Certified) else one for one in found]
+        proven = all(one.is_tight for one in found if isinstance(one, programs.Certified))
+        return Value(self, min(numbers), proven and self.is_attained(guarantee, threat))
 
 
 @dataclass(frozen=True)
@@ -127,21 +129,23 @@ class Evaluation:
     obstacles: dict[str, str]
 
 
-def evaluate(guarantee: Guarantee, threat: Threat, which: Bounded, thorough: bool = False) -> Evaluation:
-    """Try every bound on the advantage, or on the success."""
+def evaluate(
+    guarantee: Guarantee, threat: Threat, which: Bounded, thorough: bool = False, people: int | None = None
+) -> Evaluation:
+    """Try every bound on the advantage, on the success, or on a match among `people`."""
     guarantee.require_replace_one()
     values, obstacles = [], {}
     for bound in (bound for bound in REGISTRY if bound.bounds == which):
         obstacle = bound.obstacle(guarantee, threat, thorough)
         if obstacle is None:
             try:
-                values.append(Value(bound, bound.value(guarantee, threat), bound.is_attained(guarantee, threat)))
+                values.append(bound.value(guarantee, threat, *([] if people is None else [people])))
             except TooLargeError as problem:
                 obstacle = str(problem)
         if obstacle is not None:
             obstacles[bound.name] = obstacle
     # Of equal bounds the one that is known to be attained tells most.
-    order = sorted(values, key=lambda value: (round(value.number, 12), not value.attained))
+    order = sorted(values, key=lambda value: (float(f"{value.number:.9e}"), not value.attained))
     return Evaluation(tuple(order), obstacles)
 
 
@@ -162,6 +166,11 @@ def _exchangeable(guarantee: Guarantee, threat: Threat) -> bool:
     around = isinstance(threat.success, Ring) and threat.success.positions is None
     same = isinstance(threat.success, Exact) or around
     return _is_pure(guarantee, threat) and same and threat.prior.is_uniform
+
+
+def _reveal_or_respond(guarantee: Guarantee, threat: Threat) -> Mechanism:
+    """What attains Corollary 5.6 (uniform prior), for every delta; it attains the largest success too."""
+    return ours.worst_top_records(*guarantee.pairs[0], threat.prior).mechanism()
 
 
 def _kappa(threat: Threat) -> float:
@@ -186,7 +195,9 @@ REGISTRY: tuple[Bound, ...] = (
         "pair",
         lambda epsilon, delta, threat: papers.rad_theorem_4_2(papers.largest_variation(epsilon, delta), _kappa(threat)),
         attained="for two records",
-        is_attained=lambda guarantee, threat: threat.prior.support_size == 2 and _is_pair(guarantee, threat),
+        is_attained=lambda guarantee, threat: (
+            threat.prior.support_size == 2 and threat.success.is_exact and _is_pair(guarantee, threat)
+        ),
     ),
     Bound(
         "curve-between-baselines",
@@ -239,6 +250,7 @@ REGISTRY: tuple[Bound, ...] = (
         uniform_prior=True,
         attained="for every delta, by revealing with delta, else randomised response",
         is_attained=_is_pair,
+        worst=_reveal_or_respond,
     ),
     Bound(
         "heaviest-pairs",
@@ -361,7 +373,7 @@ REGISTRY: tuple[Bound, ...] = (
         "dprisk, theory 3.6, any prior",
         "a convex program over the trade-off curve",
         "any",
-        lambda guarantee, threat: programs.curve_advantage(guarantee, threat).value,
+        lambda guarantee, threat: programs.advantage_by_curve(guarantee, threat).value,
         knows_nothing=True,
         exact_success=True,
         most_records=FEW,
@@ -372,7 +384,7 @@ REGISTRY: tuple[Bound, ...] = (
         "dprisk, theory 3.1",
         "the compact dual: the worst epsilon-DP mechanism",
         "pure",
-        lambda epsilon, threat: programs.worst_advantage(epsilon, threat).value,
+        lambda epsilon, threat: programs.worst_advantage(epsilon, threat),
         most_records=FEW,
         attained="always, up to the solver's tolerance",
         is_attained=_is_pure,
@@ -383,7 +395,7 @@ REGISTRY: tuple[Bound, ...] = (
         "dprisk, theory 3.1 with delta",
         "the worst (epsilon, delta)-DP mechanism as a linear program",
         "one pair",
-        lambda epsilon, delta, threat: programs.worst_with_delta(epsilon, delta, threat, "advantage").value,
+        lambda epsilon, delta, threat: programs.worst_with_delta(epsilon, delta, threat, "advantage"),
         most_records=VERY_FEW,
         attained="always, up to the solver's tolerance",
         is_attained=_is_pair,
@@ -435,7 +447,7 @@ REGISTRY: tuple[Bound, ...] = (
         exact_success=True,
         attained="by revealing with delta, else randomised response on the top k",
         is_attained=_is_pair,
-        worst=lambda guarantee, threat: ours.worst_top_records(*guarantee.pairs[0], threat.prior).mechanism(),
+        worst=_reveal_or_respond,
     ),
     Bound(
         "curve-program-success",
@@ -443,7 +455,7 @@ REGISTRY: tuple[Bound, ...] = (
         "dprisk, theory 3.6, any prior",
         "a convex program over the trade-off curve",
         "any",
-        lambda guarantee, threat: programs.curve_success(guarantee, threat).value,
+        lambda guarantee, threat: programs.success_by_curve(guarantee, threat).value,
         knows_nothing=True,
         exact_success=True,
         most_records=FEW,
@@ -454,7 +466,7 @@ REGISTRY: tuple[Bound, ...] = (
         "dprisk, theory 3.1",
         "the compact dual: the worst epsilon-DP mechanism",
         "pure",
-        lambda epsilon, threat: programs.worst_success(epsilon, threat).value,
+        lambda epsilon, threat: programs.worst_success(epsilon, threat),
         most_records=FEW,
         attained="always, up to the solver's tolerance",
         is_attained=_is_pure,
@@ -465,9 +477,45 @@ REGISTRY: tuple[Bound, ...] = (
         "dprisk, theory 3.1 with delta",
         "the worst (epsilon, delta)-DP mechanism as a linear program",
         "one pair",
-        lambda epsilon, delta, threat: programs.worst_with_delta(epsilon, delta, threat, "success").value,
+        lambda epsilon, delta, threat: programs.worst_with_delta(epsilon, delta, threat, "success"),
         most_records=VERY_FEW,
         attained="always, up to the solver's tolerance",
         is_attained=_is_pair,
+    ),
+    Bound(
+        "attaxonomy-best-case",
+        "match among many",
+        "Attaxonomy Corollary 4.7",
+        "n kappa e^eps",
+        "pure",
+        lambda epsilon, threat, people: papers.attaxonomy_best_case(epsilon, threat.kappa_plus, people),
+        knows_nothing=True,
+    ),
+    Bound(
+        "best-case",
+        "match among many",
+        "dprisk, theory 3.7; Swanberg et al. Theorem 3.2",
+        "1 - (1 - beta(kappa))^n",
+        "pure",
+        lambda epsilon, threat, people: papers.best_case(epsilon, threat.kappa_plus, people),
+        knows_nothing=True,
+    ),
+    Bound(
+        "attaxonomy-average",
+        "match of a random one",
+        "Attaxonomy Corollary 4.11",
+        "kappa e^eps",
+        "pure",
+        lambda epsilon, threat, people: papers.attaxonomy_average(epsilon, threat.kappa_plus),
+        knows_nothing=True,
+    ),
+    Bound(
+        "average-case",
+        "match of a random one",
+        "dprisk, theory 3.7; Swanberg et al. Theorem 3.2",
+        "beta(kappa)",
+        "pure",
+        lambda epsilon, threat, people: papers.average_case(epsilon, threat.kappa_plus),
+        knows_nothing=True,
     ),
 )

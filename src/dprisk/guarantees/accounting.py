@@ -6,7 +6,7 @@ dp_accounting does the composition, and is imported when the first of these is m
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,13 +14,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import GuaranteeError, as_epsilon, as_whole, require
+from dprisk.errors import GuaranteeError, TooLargeError, as_epsilon, as_number, as_whole, require
 from dprisk.guarantees.base import Guarantee, Relation, _rates
 from dprisk.guarantees.curves import Knots, from_profile, group_of_two
 from dprisk.guarantees.notions import ZCDP, ApproxDP, GaussianDP, PureDP, TradeOff, _require_relation
+from dprisk.tables import listed
 from dprisk.types import FloatArray
 
 GRID = 1e-4  # discretisation of the privacy loss; dp_accounting rounds up
+SMALLEST_NOISE = 0.05  # below it a privacy loss distribution takes gigabytes
 TINY = np.finfo(float).tiny
 
 
@@ -28,11 +30,12 @@ TINY = np.finfo(float).tiny
 class PrivacyLoss(Guarantee):
     """A privacy loss distribution: anything with dp_accounting's `get_delta_for_epsilon` (and `self_compose`).
 
-    dp_accounting does not store the neighbouring relation in the object, so say it here.
+    dp_accounting does not store the neighbouring relation in the object (and takes add/remove unless told otherwise),
+    so it must be said here.
     """
 
     pld: Any
-    relation: Relation = "replace-one"
+    relation: Relation
 
     def __post_init__(self) -> None:
         require(
@@ -126,8 +129,19 @@ def from_opacus(
 
     _require_relation(relation)
     total: Any = None
-    for noise_multiplier, sample_rate, steps in getattr(history, "history", history):
+    for entry in listed(getattr(history, "history", history)):
+        require(
+            isinstance(entry, Sequence) and len(entry) == 3,
+            f"A history holds tuples (noise_multiplier, sample_rate, steps), got {entry!r}.",
+            GuaranteeError,
+        )
+        noise_multiplier, sample_rate, steps = entry
         _require_step(noise_multiplier, sample_rate, steps)
+        require(
+            noise_multiplier >= SMALLEST_NOISE,
+            f"A noise multiplier of {noise_multiplier:g} is beyond the accountant; {SMALLEST_NOISE:g} is the least.",
+            TooLargeError,
+        )
         step = privacy_loss_distribution.from_gaussian_mechanism(
             noise_multiplier,
             sampling_prob=sample_rate,
@@ -150,9 +164,10 @@ def from_dp_event(event: Any, relation: Relation = "replace-one", grid: float = 
     try:
         accountant.compose(event)
     except UnsupportedEventError as problem:
-        message = f"dp_accounting cannot account for this event under {relation}: {problem}"
+        other = " Try from_dp_event(event, 'add-remove').to_replace_one()." if relation == "replace-one" else ""
+        message = f"dp_accounting cannot account for this event under {relation}: {problem}{other}"
         raise GuaranteeError(message) from problem
-    return PrivacyLoss(_Accounted(accountant), relation)
+    return PrivacyLoss(_Accounted(accountant, grid), relation)
 
 
 def from_opendp(measurement: Any, d_in: float | None = None) -> Guarantee:
@@ -175,20 +190,29 @@ def from_opendp(measurement: Any, d_in: float | None = None) -> Guarantee:
         return PureDP(float(loss))
     if measure.startswith("ZeroConcentratedDivergence"):
         return ZCDP(float(loss))
-    if isinstance(loss, tuple):
+    if measure.startswith("Approximate(MaxDivergence"):
         return ApproxDP(float(loss[0]), float(loss[1]))
-    require(hasattr(loss, "delta"), f"dprisk cannot read a privacy loss under {measure}.", GuaranteeError)
-    return PrivacyLoss(_Profile(loss))
+    if measure.startswith("Approximate(ZeroConcentratedDivergence") and loss[1] == 0:
+        return ZCDP(float(loss[0]))
+    readable = hasattr(loss, "delta") and not isinstance(loss, tuple)
+    require(readable, f"dprisk cannot read a privacy loss under {measure}.", GuaranteeError)
+    return PrivacyLoss(_Profile(loss), "replace-one")
 
 
 def as_guarantee(subject: Any) -> Guarantee:
     """A guarantee from whatever carries one: a `Guarantee`, a privacy loss distribution, an event, a measurement."""
     if isinstance(subject, Guarantee):
         return subject
-    if hasattr(subject, "get_delta_for_epsilon"):
-        return PrivacyLoss(subject)
+    require(
+        not hasattr(subject, "get_delta_for_epsilon"),
+        "A privacy loss distribution does not tell its neighbours: give PrivacyLoss(pld, 'replace-one'), or "
+        "PrivacyLoss(pld, 'add-remove').to_replace_one().",
+        GuaranteeError,
+    )
     if hasattr(subject, "history"):
         return from_opacus(subject)
+    if hasattr(subject, "ledger"):  # an accountant of dp_accounting: what it has accounted for
+        return from_dp_event(subject.ledger)
     if hasattr(subject, "input_metric"):
         return from_opendp(subject)
     if type(subject).__module__.startswith("dp_accounting"):
@@ -212,8 +236,9 @@ def privacy_loss_of_knots(knots: Knots, relation: Relation) -> PrivacyLoss:
 
 
 def _require_step(noise_multiplier: float, sample_rate: float, steps: int) -> None:
-    require(0 < noise_multiplier < math.inf, f"noise_multiplier must be finite and above 0, got {noise_multiplier}")
-    require(0 < sample_rate <= 1, f"sample_rate must lie in (0, 1], got {sample_rate}")
+    noise = as_number("noise_multiplier", noise_multiplier)
+    require(0 < noise < math.inf, f"noise_multiplier must be finite and above 0, got {noise:g}")
+    require(0 < as_number("sample_rate", sample_rate) <= 1, f"sample_rate must lie in (0, 1], got {sample_rate}")
     as_whole("steps", steps)
 
 
@@ -231,6 +256,7 @@ class _Accounted:
     """A dp_accounting accountant seen as a privacy loss distribution."""
 
     accountant: Any
+    grid: float
 
     def get_delta_for_epsilon(self, epsilon: Any) -> Any:
         return (
@@ -240,9 +266,9 @@ class _Accounted:
     def self_compose(self, times: int) -> _Accounted:
         import dp_accounting
 
-        again = type(self.accountant)(self.accountant.neighboring_relation, GRID)
+        again = type(self.accountant)(self.accountant.neighboring_relation, self.grid)
         again.compose(dp_accounting.SelfComposedDpEvent(self.accountant.ledger, times))
-        return _Accounted(again)
+        return _Accounted(again, self.grid)
 
 
 @dataclass(frozen=True)

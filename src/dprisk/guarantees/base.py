@@ -10,11 +10,13 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import GuaranteeError, as_epsilon, require
+from dprisk.errors import GuaranteeError, as_epsilon, as_number, require
 from dprisk.guarantees.curves import Knots
+from dprisk.tables import as_floats
 from dprisk.types import FloatArray
 
 Relation = Literal["replace-one", "add-remove"]
+ROUNDING = 2.0**-51  # what adding up knots may lose, put on top to stay on the safe side
 LARGEST_EPSILON = 700.0  # e^epsilon must be a float
 
 
@@ -52,13 +54,15 @@ class Guarantee(ABC):
     def delta_at(self, epsilon: float) -> float:
         """The delta that goes with an epsilon: max_alpha 1 - f(alpha) - e^epsilon alpha."""
         epsilon = as_epsilon(epsilon)
+        if epsilon >= self._pure_epsilon:
+            return 0.0
         alpha, beta = self.knots
-        with np.errstate(over="ignore", invalid="ignore"):
-            gain = 1 - beta - np.exp(min(epsilon, LARGEST_EPSILON)) * alpha
-        return float(min(max(0.0, gain.max()), 1.0))
+        gain = 1 - beta - np.exp(min(epsilon, LARGEST_EPSILON)) * alpha
+        return float(min(max(0.0, gain.max()) + ROUNDING, 1.0))
 
     def epsilon_at(self, delta: float) -> float:
         """The smallest epsilon that goes with a delta, infinite if there is none; rounded up."""
+        delta = as_number("delta", delta)
         require(0 <= delta <= 1, f"delta must lie in [0, 1], got {delta}")
         if self.total_variation <= delta:
             return 0.0
@@ -125,6 +129,6 @@ class Guarantee(ABC):
 
 
 def _rates(alpha: npt.ArrayLike) -> FloatArray:
-    places = np.asarray(alpha, dtype=float)
+    places = as_floats(alpha, "False positive rates", GuaranteeError)
     require(bool(np.all((places >= 0) & (places <= 1))), "A false positive rate must lie in [0, 1].")
     return places

@@ -53,7 +53,7 @@ def below_samples(alpha: FloatArray, beta: FloatArray) -> Knots:
     prolonged. Those are used.
     """
     alpha, beta = lower_hull(np.r_[0.0, alpha, 1.0], np.r_[1.0, beta, 0.0])
-    if alpha.size < 4:
+    if alpha.size < 3:  # the samples lie on the diagonal: nothing can be told apart
         return alpha, beta
     slope = np.diff(beta) / np.diff(alpha)
     x, y = alpha[1:-2], beta[1:-2]  # inner intervals: the chords on either side, prolonged, meet inside
@@ -61,11 +61,15 @@ def below_samples(alpha: FloatArray, beta: FloatArray) -> Knots:
     gap = after - before
     meet = np.where(gap > 0, (y - beta[2:-1] + after * alpha[2:-1] - before * x) / np.where(gap > 0, gap, 1.0), x)
     depth = y + before * (meet - x)
-    first = alpha[0], max(0.0, beta[1] - slope[1] * alpha[1])  # the outer intervals have a neighbour on one side only
-    last = alpha[-1], max(0.0, beta[-2] + slope[-2] * (alpha[-1] - alpha[-2]))
-    xs = np.r_[first[0], alpha[1:-1], meet, last[0]]
-    ys = np.r_[min(first[1], 1.0), beta[1:-1], depth, last[1]]
-    return symmetric(xs, np.maximum(ys, 0.0))
+    # The outer intervals have a neighbour on one side only, whose chord is prolonged to the axes.
+    start = min(1.0, beta[1] - slope[1] * alpha[1])
+    end = min(1.0, alpha[-2] - beta[-2] / slope[-2]) if slope[-2] < 0 else 1.0
+    floor = max(0.0, beta[-2] + slope[-2] * (end - alpha[-2]))
+    xs = np.r_[0.0, alpha[1:-1], meet, end, 1.0]
+    ys = np.r_[start, beta[1:-1], depth, floor, 0.0]
+    # Of two heights at one place the lower counts, and mirror images too: replacing works both ways.
+    hull = lower_hull(np.r_[xs, ys], np.r_[np.maximum(ys, 0.0), xs])
+    return hull
 
 
 def group_of_two(alpha: FloatArray, beta: FloatArray) -> Knots:

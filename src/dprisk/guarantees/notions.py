@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import GuaranteeError, as_epsilon, as_whole, fail, require
+from dprisk.errors import GuaranteeError, as_epsilon, as_number, as_whole, fail, require
 from dprisk.guarantees.base import Guarantee, Relation, _rates
 from dprisk.guarantees.curves import Knots, below_samples, from_profile, group_of_two, symmetric
+from dprisk.tables import as_floats
 from dprisk.types import FloatArray
 
 PROFILE = np.concatenate([[0.0], np.geomspace(1e-4, 60.0, 600)])  # epsilons at which a smooth curve gets its tangents
@@ -30,6 +31,7 @@ class ApproxDP(Guarantee):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", as_epsilon(self.epsilon))
+        object.__setattr__(self, "delta", as_number("delta", self.delta))
         require(0 <= self.delta <= 1, f"delta must lie in [0, 1], got {self.delta}")
         _require_relation(self.relation)
 
@@ -39,6 +41,25 @@ class ApproxDP(Guarantee):
         kinks = [(0.0, 1 - self.delta), (middle, middle), (1 - self.delta, 0.0), (1.0, 0.0)]
         alpha, beta = np.array(sorted(set(kinks), key=lambda kink: (kink[0], -kink[1]))).T
         return alpha, beta
+
+    def delta_at(self, epsilon: float) -> float:
+        """delta from its own epsilon on; below it, up to total variation (e^eps - 1 + 2 delta)/(e^eps + 1) at 0."""
+        missing = self.epsilon - as_epsilon(epsilon)
+        if missing <= 0:
+            return self.delta
+        return self.delta + (1 - self.delta) * -math.expm1(-missing) / (1 + math.exp(-self.epsilon))
+
+    def epsilon_at(self, delta: float) -> float:
+        spare = as_number("delta", delta) - self.delta
+        require(0 <= delta <= 1, f"delta must lie in [0, 1], got {delta}")
+        if spare < 0:
+            return math.inf
+        left = 1 - spare * (1 + math.exp(-self.epsilon)) / (1 - self.delta) if self.delta < 1 else 0.0
+        return (
+            max(0.0, self.epsilon + math.log(left) * (1 - 1e-12))
+            if left > 0 and spare > 0
+            else self.epsilon * (spare == 0)
+        )
 
     @cached_property
     def pairs(self) -> list[tuple[float, float]]:
@@ -64,13 +85,15 @@ class ApproxDP(Guarantee):
         # P(at least k responses point to the first): when it is true, and when the second is.
         hit, alarm = bdtr(times - count, times, q), bdtr(times - count, times, p)
         places, heights = np.r_[0.0, hidden * alarm], np.r_[hidden, hidden * (1 - hit)]
-        return TradeOff(places, heights, self.relation, linear=True)
+        pure = times * self.epsilon if self.delta == 0 else None
+        return TradeOff(places, heights, self.relation, linear=True, epsilon=pure)
 
     def to_replace_one(self) -> ApproxDP:
         """Replacing is removing and adding: (2 epsilon, (1 + e^epsilon) delta)."""
         if self.relation == "replace-one":
             return self
-        return ApproxDP(2 * self.epsilon, min(1.0, (1 + math.exp(min(self.epsilon, 700.0))) * self.delta))
+        grown = (1 + math.exp(self.epsilon)) * self.delta if self.epsilon < 700 else float(self.delta > 0)
+        return ApproxDP(2 * self.epsilon, min(1.0, grown))
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "approx", "epsilon": self.epsilon, "delta": self.delta, "relation": self.relation}
@@ -105,6 +128,7 @@ class GaussianDP(Guarantee):
     relation: Relation = "replace-one"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "mu", as_number("mu", self.mu))
         require(0 <= self.mu < math.inf, f"mu must be a finite number of at least 0, got {self.mu}")
         _require_relation(self.relation)
 
@@ -163,7 +187,8 @@ class _ByRenyi(Guarantee):
 
     def delta_at(self, epsilon: float) -> float:
         """The best over the orders, and by the curve, which joins what different orders say."""
-        return min(self._delta_by_orders(as_epsilon(epsilon)), super().delta_at(epsilon))
+        by_orders, by_curve = self._delta_by_orders(as_epsilon(epsilon)), super().delta_at(epsilon)
+        return min(by_orders, by_curve) if by_curve > 1e-12 else by_orders  # the curve has no digits left below
 
     def _delta_by_orders(self, epsilon: float) -> float:
         """Canonne, Kamath, Steinke 2020, Proposition 12; at most the total variation."""
@@ -188,7 +213,8 @@ class RenyiDP(_ByRenyi):
         object.__setattr__(self, "orders", tuple(map(float, np.atleast_1d(self.orders))))
         object.__setattr__(self, "values", tuple(map(float, np.atleast_1d(self.values))))
         require(len(self.orders) == len(self.values), "Give one value for each order.", GuaranteeError)
-        require(len(self.orders) > 0 and min(self.orders) > 1, "Renyi orders must lie above 1.", GuaranteeError)
+        proper = len(self.orders) > 0 and all(1 < order < math.inf for order in self.orders)
+        require(proper, "Renyi orders must be finite and above 1.", GuaranteeError)
         require(all(value >= 0 for value in self.values), "Renyi divergences must be at least 0.", GuaranteeError)
         _require_relation(self.relation)
 
@@ -223,6 +249,7 @@ class ZCDP(_ByRenyi):
     relation: Relation = "replace-one"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "rho", as_number("rho", self.rho))
         require(0 <= self.rho < math.inf, f"rho must be a finite number of at least 0, got {self.rho}")
         _require_relation(self.relation)
 
@@ -260,8 +287,16 @@ class TradeOff(Guarantee):
     epsilon: float | None = None
 
     def __post_init__(self) -> None:
-        alpha, beta = np.asarray(self.alpha, dtype=float), np.asarray(self.beta, dtype=float)
-        require(alpha.ndim == 1 and alpha.shape == beta.shape, "Give one beta for each alpha.", GuaranteeError)
+        alpha, beta = (as_floats(part, "Error rates", GuaranteeError) for part in (self.alpha, self.beta))
+        require(
+            alpha.ndim == 1 and alpha.size > 0 and alpha.shape == beta.shape,
+            "Give at least one alpha, and one beta for each alpha.",
+            GuaranteeError,
+        )
+        pure = self.epsilon
+        require(
+            pure is None or as_number("epsilon", pure) >= 0, f"epsilon must be at least 0, got {pure}", GuaranteeError
+        )
         inside = np.all((alpha >= 0) & (alpha <= 1) & (beta >= 0) & (beta <= 1))
         require(bool(inside), "Error rates alpha and beta must lie in [0, 1].", GuaranteeError)
         require(
@@ -304,7 +339,10 @@ class TradeOff(Guarantee):
 
     def to_replace_one(self) -> TradeOff:
         """Two steps along the curve."""
-        return self if self.relation == "replace-one" else TradeOff(*group_of_two(*self.knots), linear=True)
+        if self.relation == "replace-one":
+            return self
+        pure = None if self.epsilon is None else 2 * self.epsilon
+        return TradeOff(*group_of_two(*self.knots), linear=True, epsilon=pure)
 
     def to_dict(self) -> dict[str, Any]:
         alpha, beta = self.knots

@@ -70,7 +70,7 @@ class Laplace(Additive):
 
     def guarantee(self) -> Guarantee:
         """The curve of the profile delta(e) = 1 - exp((e - epsilon) / 2), by 400 of its tangents."""
-        epsilons = np.linspace(0.0, self.epsilon, 400)
+        epsilons = np.linspace(0.0, min(self.epsilon, 700.0), 400)
         alpha, beta = from_profile(epsilons, -np.expm1((epsilons - self.epsilon) / 2))
         return TradeOff(alpha, beta, linear=True, epsilon=self.epsilon)
 

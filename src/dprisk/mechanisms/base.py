@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dprisk.errors import MechanismError, TooLargeError, as_epsilon, require
-from dprisk.guarantees import Guarantee, PureDP, TradeOff
+from dprisk.guarantees import ApproxDP, Guarantee, PureDP, TradeOff
 from dprisk.guarantees.curves import Knots, lower_hull
 from dprisk.types import AnyArray, FloatArray, IntArray
 
-PAIRWISE_CELLS = 1 << 24  # beyond this many entries the curves of all pairs of records are not drawn
+PAIRWISE_CELLS = 1 << 20  # beyond this many entries the curves of all pairs of records are not drawn
 LISTED_CELLS = 1 << 28  # beyond this many entries a channel is not gone through
 MATRIX_CELLS = 1 << 26  # 512 MB: the largest channel that is ever held in one piece
 
@@ -137,7 +137,7 @@ class Mechanism(ABC):
         if self.size == 1:
             return PureDP(0.0)
         if not self.size**2 * self.n_outputs <= PAIRWISE_CELLS:
-            return PureDP(self.epsilon)
+            return PureDP(self.epsilon) if math.isfinite(self.epsilon) else ApproxDP(0.0, 1.0)
         table = self.matrix()
         knots = [_pairwise_knots(table, record) for record in range(self.size)]
         alpha, beta = (np.concatenate(part) for part in zip(*knots, strict=True))
