@@ -112,7 +112,7 @@ SUBJECT = (
     click.option("--subset-size", type=int, help="ss: records in a report; chosen from epsilon if left out."),
     click.option("--ends", help="geometric: clamp (default) or truncate."),
     click.option(
-        "--matrix", type=click.Path(path_type=Path), help="matrix: CSV without header or .npy, a line a record."
+        "--matrix", type=click.Path(path_type=Path), help="matrix: CSV without header or .npy, a line for each record."
     ),
 )
 THREAT = (

@@ -1,6 +1,6 @@
 """What the attacker already knows of the target: a partition of the records into groups.
 
-Nothing known is one group (reconstruction), everything known is a group a record (membership inference), some
+Nothing known is one group (reconstruction), everything known is a group for each record (membership inference), some
 attributes known is anything between (attribute inference): one formula, three settings.
 """
 
@@ -52,7 +52,7 @@ class Knowledge:
 
     @classmethod
     def columns(cls, table: Table, names: Sequence[str]) -> Self:
-        """The attacker knows these columns of a table with one row a record."""
+        """The attacker knows these columns of a table with one row for each record."""
         names = [names] if isinstance(names, str) else names
         require(len(names) > 0, "Name at least one known column, or use knows='none'.", ThreatError)
         if len(names) == 1:
@@ -94,7 +94,11 @@ def as_knowledge(knows: "Knowledge | str | Iterable[Any] | None", size: int, nam
     if knows is None or (isinstance(knows, str) and knows == "none"):
         return Knowledge.none(size)
     if isinstance(knows, str):
-        require(knows == "all", f"knows must be 'none', 'all' or one group label a record, got {knows!r}", ThreatError)
+        require(
+            knows == "all",
+            f"knows must be 'none', 'all' or one group label for each record, got {knows!r}",
+            ThreatError,
+        )
         return Knowledge.all(size, names)
     if isinstance(knows, Mapping):
         labels = range(size) if names is None else names

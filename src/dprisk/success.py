@@ -182,7 +182,7 @@ class Graph(Success):
 class Attributes(Success):
     """The guess must have the named columns right; a column in `within` only up to that distance.
 
-    `table` has one row a record. The other columns do not matter.
+    `table` has one row for each record. The other columns do not matter.
     """
 
     table: Table = field(repr=False)

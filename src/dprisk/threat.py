@@ -21,7 +21,7 @@ from dprisk.types import FloatArray, Table
 class Threat:
     """A prior, the attacker's knowledge and its idea of success.
 
-    `knows` is 'none', 'all', one group label a record, or a `Knowledge`.
+    `knows` is 'none', 'all', one group label for each record, or a `Knowledge`.
 
     >>> Threat(Prior.uniform(4), knows=["f", "f", "m", "m"])
     Threat(4 records, knows one of 2 groups, right exactly, baseline 0.5)

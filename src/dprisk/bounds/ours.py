@@ -46,7 +46,7 @@ class Blocks:
 
         sum(y) >= (e^eps - 1) sum_z (c_gz - y_z)_+  for every guess g,  c_gz = pi_z (1{z=g} - pi_g).
 
-        One entry a record of the support, heaviest first (theory, proof of 3.2).
+        One entry for each record of the support, heaviest first (theory, proof of 3.2).
         """
         p, k = self.prior.sorted_weights, self.count - 1
         if self.epsilon == 0:

@@ -111,7 +111,8 @@ def dp_sgd(
 
     `noise_multiplier` is the standard deviation of the noise over the clipping norm, as in Opacus. Under replacement
     two clipped gradients are up to two norms apart, and this is accounted for (theory, correction 1). Full batches are
-    one Gaussian mechanism, exactly.
+    one Gaussian mechanism, exactly. The accountant rounds up, by about grid^2 times steps in total variation: below
+    that, a finer `grid` tells more.
     """
     if sample_rate == 1:
         _require_step(noise_multiplier, sample_rate, steps)

@@ -102,7 +102,7 @@ class Matrix(Tabled):
 
     @classmethod
     def from_file(cls, path: str | Path) -> Matrix:
-        """A channel from a `.npy` file, or from a CSV without header: a line a record, a number an output."""
+        """A channel from a `.npy` file, or from a CSV without header: a line for each record."""
         path = require_file(path)
         try:
             if path.suffix == ".npy":
