@@ -139,3 +139,17 @@ def test_settings_are_checked_even_if_they_are_not_used() -> None:
             assess(GRR(3, 1.0), threat, **wrong)
     with pytest.raises(DpriskError, match="is a Threat"):
         assess(GRR(3, 1.0), Prior.uniform(3))  # type: ignore[call-overload]
+
+
+def test_an_estimate_tells_how_far_it_is() -> None:
+    told: list[tuple[int, int, float]] = []
+    risk = assess(
+        OUE(3000, 2.0),
+        Threat(Prior.uniform(3000), success=Line(3.0)),
+        samples=900,
+        progress=lambda *now: told.append(now),
+    )
+    assert [done for done, _, _ in told] == sorted({done for done, _, _ in told})
+    assert told[-1][:2] == (900, 900)
+    assert told[-1][2] == pytest.approx(risk.advantage)
+    assert len(told) > 1

@@ -111,6 +111,7 @@ def test_number_labels_are_positions_text_labels_are_not() -> None:
         (lambda: Threat.attributes({"a": [1], "b": [1]}, known=["a"], secret=["a"]), "known and secret"),
         (lambda: Threat.attributes({"a": ["x"], "b": ["y"]}, ["a"], ["b"], {"b": 1.0}).reach, "must be numbers"),
         (lambda: Threat.reconstruction(Prior.uniform(2), within=1, space="torus"), "'line' or 'ring'"),
+        (lambda: Threat(Prior.uniform(2)).column("age"), "not made from a table"),
         (lambda: assess(GRR(3, 1.0), Threat(Prior.uniform(4))), "takes 3 records, the prior has 4"),
     ],
 )
@@ -159,6 +160,7 @@ def test_attributes_of_a_table(frame: Callable[[object], object]) -> None:
     assert threat.baseline == pytest.approx(0.8)
     near = Threat.attributes(people, known=["sex"], secret=["age"], within={"age": 1})
     assert near.baseline == pytest.approx(0.8)
+    assert threat.column("age") == [row[1] for row in threat.prior.labels or ()]
     both = Threat.attributes(people, known=[], secret=["age", "ill"], within={"age": 10.0})
     assert both.baseline == pytest.approx(0.4)
 

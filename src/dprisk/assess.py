@@ -292,6 +292,7 @@ def assess(
     confidence: float = 0.95,
     rng: np.random.Generator | int = 0,
     thorough: bool = False,
+    progress: estimate.Progress | None = None,
 ) -> Risk: ...
 
 
@@ -304,6 +305,7 @@ def assess(
     confidence: float = 0.95,
     rng: np.random.Generator | int = 0,
     thorough: bool = False,
+    progress: estimate.Progress | None = None,
 ) -> WorstCase: ...
 
 
@@ -315,11 +317,13 @@ def assess(
     confidence: float = 0.95,
     rng: np.random.Generator | int = 0,
     thorough: bool = False,
+    progress: estimate.Progress | None = None,
 ) -> Risk | WorstCase:
     """The best attacker's advantage and success against a mechanism, or against anything that keeps a guarantee.
 
     A mechanism: exact wherever there is a closed form or the outputs can be listed, otherwise a Monte Carlo estimate
-    over `samples` outputs with intervals at `confidence`, marked by `exact=False`; `rng` is a Generator or a seed.
+    over `samples` outputs with intervals at `confidence`, marked by `exact=False`; `rng` is a Generator or a seed, and
+    `progress` is told after each block of outputs how many are drawn, how many are wanted, and the advantage so far.
     A guarantee (or a dp_accounting event or privacy loss distribution, an Opacus accountant, an OpenDP measurement):
     every bound that applies, and the tightest; `thorough` solves larger optimisation problems too.
 
@@ -337,7 +341,8 @@ def assess(
     try:
         return Risk(subject, threat, exact.best_attacker(subject, threat))
     except TooLargeError:
-        return Risk(subject, threat, estimate.best_attacker(subject, threat, generator, samples, confidence))
+        found = estimate.best_attacker(subject, threat, generator, samples, confidence, progress)
+        return Risk(subject, threat, found)
 
 
 def as_generator(rng: np.random.Generator | int) -> np.random.Generator:

@@ -181,6 +181,7 @@ def assess_command(as_json: bool, all_bounds: bool, **given: Any) -> None:
         samples=given["samples"],
         rng=0 if given["seed"] is None else given["seed"],
         thorough=given["thorough"],
+        progress=_show_progress if sys.stderr.isatty() else None,
     )
     if as_json:
         told = risk.to_dict() | {"inputs": _echo(given, threat)}
@@ -374,6 +375,12 @@ def _print(table: RichTable, sentence: str = "") -> None:
     console.print(table)
     if sentence:
         console.print(sentence, soft_wrap=True)
+
+
+def _show_progress(done: int, wanted: int, advantage: float) -> None:
+    """One line on the terminal, rewritten as the estimate goes on and wiped at its end."""
+    line = f"\r{done} of {wanted} outputs, advantage about {advantage:.4g} "
+    click.echo(line if done < wanted else "\r" + " " * len(line) + "\r", nl=False, err=True)
 
 
 def _advice(found: Calibration) -> str:

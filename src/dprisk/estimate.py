@@ -1,6 +1,7 @@
 """Measured values with confidence, where exact ones are out of reach."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from dprisk.reach import Reach
 from dprisk.threat import Threat
 from dprisk.types import FloatArray, IntArray
 
+Progress = Callable[[int, int, float], None]  # told of outputs drawn, outputs wanted, and the advantage so far
 BLOCK_CELLS = 1 << 21
 MAX_SAMPLES, MIN_SAMPLES, SAMPLE_CELLS = 20_000, 500, 1 << 28
 
@@ -55,6 +57,7 @@ def best_attacker(
     rng: np.random.Generator,
     samples: int | None = None,
     confidence: float = 0.95,
+    progress: Progress | None = None,
 ) -> Estimate:
     """RAD and ReRo of the best attackers, by sampling outputs and computing the attackers' gain on each exactly.
 
@@ -81,6 +84,8 @@ def best_attacker(
         by_group += gains.sum(axis=1), best.sum(axis=1)
         advantages.append(gains.sum(axis=0))
         successes.append(best.sum(axis=0))
+        if progress is not None:
+            progress(start + count, samples, float(by_group[0].sum()) / (start + count))
     advantage, success = np.concatenate(advantages), np.concatenate(successes)
     by_group /= samples
     return Estimate(

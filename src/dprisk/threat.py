@@ -8,12 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from dprisk.errors import ThreatError, require
+from dprisk.errors import ThreatError, fail, require
 from dprisk.knowledge import Knowledge, as_knowledge
 from dprisk.prior import Prior
 from dprisk.reach import Reach
 from dprisk.success import Attributes, Exact, Line, Ring, Success
-from dprisk.tables import column_names, encode, rows_of
+from dprisk.tables import column, column_names, encode, rows_of
 from dprisk.types import FloatArray, Table
 
 
@@ -125,6 +125,12 @@ class Threat:
     def kappa_plus(self) -> float:
         """The largest prior mass of a ball S_g: the baseline of an attacker who knows nothing."""
         return float(self.ball_masses.max())
+
+    def column(self, name: str) -> list[Any]:
+        """One attribute of every record, where the threat was made from a table."""
+        if not isinstance(self.success, Attributes):
+            fail("This threat was not made from a table.", ThreatError)
+        return column(self.success.table, name)
 
     def describe(self) -> dict[str, Any]:
         """The threat in words and numbers, for reports and JSON."""

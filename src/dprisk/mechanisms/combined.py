@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -167,15 +167,22 @@ class Product(Mechanism):
 
 
 class OnAttribute(Mechanism):
-    """A mechanism that sees only one attribute of the record: `values[z]` is that attribute's number for record z.
+    """A mechanism that sees only one attribute of the record.
+
+    `values[z]` is that attribute of record z: its number, or, with `labels`, one of the mechanism's record labels.
 
     >>> from dprisk.mechanisms import GRR
-    >>> OnAttribute(GRR(2, epsilon=1.0), [0, 0, 1]).size
-    3
+    >>> OnAttribute(GRR(2, epsilon=1.0), ["flu", "flu", "cold"], labels=["cold", "flu"]).values
+    array([1, 1, 0])
     """
 
-    def __init__(self, mechanism: Mechanism, values: npt.ArrayLike) -> None:
+    def __init__(self, mechanism: Mechanism, values: Any, labels: Sequence[Any] | None = None) -> None:
         require(isinstance(mechanism, Mechanism), f"A mechanism is needed, not {mechanism!r}.", MechanismError)
+        if labels is not None:
+            number = {label: place for place, label in enumerate(labels)}
+            unknown = [value for value in values if value not in number]
+            require(not unknown, f"{unknown[:1]} is not among the labels.", MechanismError)
+            values = [number[value] for value in values]
         self.mechanism = mechanism
         self.values = mechanism._records(values)
         self.size = self.values.size
