@@ -160,6 +160,8 @@ def test_dp_sgd_is_calibrated_by_the_accountant() -> None:
         (lambda: calibrate(GRR(10, 1.0), ZIPF, success=0.1), "the baseline, without any release, is 0.341"),
         (lambda: calibrate(GRR(10, 1.0), success=0.1), "needs a threat"),
         (lambda: calibrate(GRR(10, 1.0), tpr_at_fpr=(0.01, 0.05)), "takes no attack"),
+        (lambda: DPSGD(1.5, 10), "sample_rate must lie"),
+        (lambda: DPSGD(0.5, 0), "steps must be"),
         (lambda: calibrate(GRR(10, 1.0), tpr_at_fpr=0.5), "is a pair"),  # type: ignore[arg-type]
         (lambda: calibrate(GRR(10, 1.0), epsilon="1"), "epsilon must be a number"),  # type: ignore[arg-type]
         (lambda: calibrate(Matrix([[1.0]]), Threat(Prior([1.0])), advantage=0.1), "no epsilon to set"),

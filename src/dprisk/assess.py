@@ -86,11 +86,6 @@ class Assessment(ABC):
     def _goal(self) -> str:
         return "" if self.threat.success.is_exact else f" {self.threat.success.describe()}"
 
-    def _repr_html_(self) -> str:
-        from dprisk.render import as_html
-
-        return as_html(self)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Risk(Assessment):
@@ -179,6 +174,11 @@ class Risk(Assessment):
             "estimate": measured.to_dict() if measured else None,
             "mechanism": self.mechanism.to_dict(),
         }
+
+    def _repr_html_(self) -> str:
+        from dprisk.render import as_html
+
+        return as_html(self)
 
     def __repr__(self) -> str:
         kind = f"estimate from {self.estimate.samples} outputs" if self.estimate else "exact"
@@ -277,6 +277,11 @@ class WorstCase(Assessment):
             "bounds": [value.to_dict() for value in self.on_advantage.values + self.on_success.values],
             "obstacles": self.on_advantage.obstacles | self.on_success.obstacles,
         }
+
+    def _repr_html_(self) -> str:
+        from dprisk.render import as_html
+
+        return as_html(self)
 
     def __repr__(self) -> str:
         numbers = f"advantage<={self.advantage:.6g}, success<={self.success:.6g}, baseline={self.baseline:.6g}"

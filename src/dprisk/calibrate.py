@@ -14,7 +14,7 @@ from typing import Any
 
 from dprisk import exact
 from dprisk.assess import Risk, WorstCase, assess
-from dprisk.errors import GuaranteeError, ParameterError, as_number, fail, require
+from dprisk.errors import GuaranteeError, ParameterError, as_number, as_whole, fail, require
 from dprisk.guarantees import ZCDP, ApproxDP, GaussianDP, Guarantee, dp_sgd
 from dprisk.guarantees.base import Relation
 from dprisk.mechanisms import OLH, Gaussian, Laplace, Mechanism, SetProtocol
@@ -29,6 +29,11 @@ class DPSGD:
     sample_rate: float
     steps: int
     relation: Relation = "replace-one"
+
+    def __post_init__(self) -> None:
+        rate = as_number("sample_rate", self.sample_rate)
+        require(0 < rate <= 1, f"sample_rate must lie in (0, 1], got {rate:g}")
+        object.__setattr__(self, "steps", as_whole("steps", self.steps))
 
     def guarantee(self, noise_multiplier: float, grid: float = 1e-4) -> Guarantee:
         """The guarantee of a training with this noise multiplier."""
@@ -53,11 +58,7 @@ class DPSGD:
     @property
     def without_noise(self) -> Guarantee:
         """Without any noise a record still shows only if it is in some batch."""
-        return (
-            ApproxDP(0.0, -math.expm1(self.steps * math.log1p(-self.sample_rate)), self.relation)
-            if (self.sample_rate < 1)
-            else ApproxDP(0.0, 1.0, self.relation)
-        )
+        return ApproxDP(0.0, 1 - (1 - self.sample_rate) ** self.steps, self.relation)
 
     def _limit(self, noise_multiplier: float) -> Guarantee:
         """Many small steps are nearly Gaussian DP (Bu, Dong, Long, Su 2020)."""

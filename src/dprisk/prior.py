@@ -158,19 +158,16 @@ class Prior:
 
     def positions(self) -> FloatArray:
         """Where the records lie on a line: at their labels if these are numbers, at 0, 1, 2, ... if none is one."""
-        places = [_place(label) for label in self.labels or ()]
-        known = [place for place in places if place is not None]
-        if not known:
+        places = {label: _place(label) for label in self.labels or ()}
+        odd = [label for label, place in places.items() if place is None]
+        if len(odd) == len(places):
             return np.arange(self.size, dtype=float)
         require(
-            len(known) == self.size,
-            f"Some labels are numbers and some are not ({self.labels[places.index(None)]!r}); "
-            "say where the records lie, with Line(eta, positions)."
-            if self.labels and None in places
-            else "",
+            not odd,
+            f"Some labels are numbers and some are not ({odd[:1]}); give positions, with Line(eta, positions).",
             PriorError,
         )
-        return np.array(known)
+        return np.array(list(places.values()), dtype=float)
 
     def require_even_spacing(self, what: str) -> None:
         """Refuse number labels that do not rise in equal steps, for `what` takes records to be equally spaced."""

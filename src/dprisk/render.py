@@ -5,7 +5,7 @@ from html import escape
 
 from rich.table import Table as RichTable
 
-from dprisk.assess import Assessment, Risk, WorstCase
+from dprisk.assess import Risk, WorstCase
 from dprisk.bounds import Bound, Value
 from dprisk.calibrate import Calibration
 from dprisk.errors import DpriskError
@@ -17,7 +17,7 @@ SMALL = 1000  # records up to which breakdown and bounds are shown without being
 Row = tuple[str, str, str]
 
 
-def rows(assessment: Assessment) -> list[Row]:
+def rows(assessment: Risk | WorstCase) -> list[Row]:
     """What, how much, and what it means."""
     mark = "<= " if isinstance(assessment, WorstCase) else ""
     lines = [
@@ -38,8 +38,7 @@ def _mechanism_rows(risk: Risk) -> list[Row]:
         measured = f"from {risk.estimate.samples} outputs, intervals at {100 * risk.estimate.confidence:g} %"
         return [("computed", "estimate", measured)]
     lines = [("computed", "exactly", "no sampling error")]
-    quick = _is_quick(risk)
-    return lines + (_at_risk(risk) + _comparison(risk) if quick else [])
+    return lines + _at_risk(risk) + _comparison(risk) if _is_quick(risk) else lines
 
 
 def _is_quick(risk: Risk) -> bool:
@@ -49,12 +48,10 @@ def _is_quick(risk: Risk) -> bool:
     return size <= SMALL and (structured or size * risk.mechanism.n_outputs <= SMALL**2)
 
 
-def _bound_rows(assessment: Assessment) -> list[Row]:
-    if not isinstance(assessment, WorstCase):
-        return []
+def _bound_rows(worst: WorstCase) -> list[Row]:
     return [
         (f"{which} by", "attained" if value.attained else "bound", value.bound.source)
-        for which, value in (("success", assessment.success_bound), ("advantage", assessment.advantage_bound))
+        for which, value in (("success", worst.success_bound), ("advantage", worst.advantage_bound))
     ]
 
 
@@ -78,7 +75,7 @@ def _comparison(risk: Risk) -> list[Row]:
     ]
 
 
-def _number(assessment: Assessment, which: str) -> str:
+def _number(assessment: Risk | WorstCase, which: str) -> str:
     value = getattr(assessment, which)
     measured = assessment.estimate if isinstance(assessment, Risk) else None
     if measured is None:
@@ -92,9 +89,9 @@ def _digits(value: float) -> str:
     return f"{value:.4f}" if value >= 0.001 or value == 0 else f"{value:.2e}"
 
 
-def as_table(assessment: Assessment) -> RichTable:
+def as_table(assessment: Risk | WorstCase) -> RichTable:
     """For the terminal."""
-    subject = assessment.guarantee if isinstance(assessment, WorstCase) else getattr(assessment, "mechanism", "")
+    subject = assessment.guarantee if isinstance(assessment, WorstCase) else assessment.mechanism
     return _table(repr(subject), ("what", "value", "meaning"), rows(assessment))
 
 
@@ -140,7 +137,7 @@ def _table(title: str, headings: tuple[str, ...], lines: Sequence[Sequence[str]]
     return table
 
 
-def as_html(assessment: Assessment) -> str:
+def as_html(assessment: Risk | WorstCase) -> str:
     """For a notebook."""
     body = "".join(
         f"<tr><td>{escape(what)}</td><td style='text-align:right'>{escape(value)}</td><td>{escape(meaning)}</td></tr>"

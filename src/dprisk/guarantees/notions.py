@@ -50,16 +50,15 @@ class ApproxDP(Guarantee):
         return self.delta + (1 - self.delta) * -math.expm1(-missing) / (1 + math.exp(-self.epsilon))
 
     def epsilon_at(self, delta: float) -> float:
-        spare = as_number("delta", delta) - self.delta
+        """The formula of `delta_at` solved for epsilon; infinite below the guarantee's own delta."""
+        delta = as_number("delta", delta)
         require(0 <= delta <= 1, f"delta must lie in [0, 1], got {delta}")
-        if spare < 0:
+        if delta < self.delta:
             return math.inf
-        left = 1 - spare * (1 + math.exp(-self.epsilon)) / (1 - self.delta) if self.delta < 1 else 0.0
-        return (
-            max(0.0, self.epsilon + math.log(left) * (1 - 1e-12))
-            if left > 0 and spare > 0
-            else self.epsilon * (spare == 0)
-        )
+        if delta >= self.total_variation:
+            return 0.0
+        share = (delta - self.delta) * (1 + math.exp(-self.epsilon)) / (1 - self.delta)
+        return max(0.0, self.epsilon + math.log1p(-share) * (1 - 1e-12))  # rounded up
 
     @cached_property
     def pairs(self) -> list[tuple[float, float]]:
