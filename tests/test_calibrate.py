@@ -143,7 +143,7 @@ def test_dp_sgd_is_calibrated_by_the_accountant() -> None:
     found = calibrate(DPSGD(0.05, 50), Threat(Prior.uniform(10)), advantage=0.1)
     again = assess(dp_sgd(found.value, 0.05, 50), Threat(Prior.uniform(10))).advantage
     assert again <= 0.1
-    assert again == pytest.approx(0.1, rel=1e-6)
+    assert again == pytest.approx(0.1, rel=1e-5)
     for sgd, target in ((DPSGD(0.05, 50), 0.95), (DPSGD(0.001, 1), 0.1), (DPSGD(0.01, 10), 0.2)):
         assert calibrate(sgd, UNIFORM, advantage=target).unlimited  # a record is in too few batches to show
     assert calibrate(DPSGD(0.01, 100), tpr_at_fpr=(0.7, 0.0)).to_dict()["noise_multiplier"] is None

@@ -12,7 +12,7 @@ from dprisk.mechanisms import Mechanism
 
 Subject = Mechanism | Guarantee
 Measure = Callable[[Subject], float]
-NOISE = 1e-6  # how closely a target is met where the risk comes from an accountant
+NOISE = 1e-5  # how closely a target is met where the risk comes from an accountant
 NOT_KEPT = "The strongest noise that was tried still has {:g}, above the target {:g}."
 SMALLEST, LARGEST = 1e-9, 1e9  # parameters that are tried before a target counts as out of reach, or as met anyhow
 
