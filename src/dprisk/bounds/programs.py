@@ -70,7 +70,7 @@ class _Worst:
         need = self._scale * self.base + np.where(own, np.maximum(self.worth - y, 0), 0.0).sum(axis=1)
         most = np.full(int(self.owner.max()) + 1, -np.inf)
         np.maximum.at(most, self.owner, need)
-        return bool(self._scale * y.sum() < most.sum())
+        return bool(self._scale * y.sum() < most.sum() * (1 + 1e-12))  # the margin is for rounding in these sums
 
     def _solve(self) -> tuple[FloatArray, float]:
         """The dual values of the mechanism program, a good y but not a trusted one, and the program's value.
