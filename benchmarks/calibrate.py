@@ -66,10 +66,7 @@ def curves() -> None:
         mine, theirs = PrivacyLoss(pld, "add-remove").tradeoff(ALPHA), analysis.get_beta_from_pld(pld, alpha=ALPHA)
         print(f"   noise {noise}, {steps:6} steps, grid {grid:g}: {np.abs(mine - theirs).max():.1e}", end="")
         print(f"   f(0.001): dprisk {mine[0]:.5f}, riskcal {theirs[0]:.5f}")
-    print(
-        "   riskcal reads alpha off dp_accounting's add direction, whose mass is not 1 after many steps on a fine grid;"
-    )
-    print("   its curve moves with the grid, ours does not.")
+    print("   A curve should settle as the grid gets finer: compare the last two lines.")
 
 
 def worst_cases() -> None:

@@ -32,6 +32,7 @@ from dprisk import (
     conversions,
     exact,
 )
+from dprisk.assess import rounded_up
 from dprisk.bounds import REGISTRY, ours, papers, programs
 from dprisk.types import FloatArray
 from tests.strategies import balls, partitions, priors
@@ -475,6 +476,12 @@ def test_total_variation_composes() -> None:
         assert PureDP(0.7).compose(times).total_variation <= composed + 1e-12
         reveal = ApproxDP(0.0, 0.2).compose(times).total_variation
         assert reveal == pytest.approx(papers.composed_variation(0.2, times))
+
+
+@given(st.floats(1e-12, 50.0), st.sampled_from([4, 6]))
+def test_a_printed_bound_is_never_below_the_bound(value: float, digits: int) -> None:
+    shown = float(rounded_up(value, digits))
+    assert value <= shown <= value * (1 + 10.0 ** (1 - digits) * 1.01)
 
 
 def test_a_worst_case_reads_like_a_risk() -> None:

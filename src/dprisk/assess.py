@@ -284,7 +284,8 @@ class WorstCase(Assessment):
         return as_html(self)
 
     def __repr__(self) -> str:
-        numbers = f"advantage<={self.advantage:.6g}, success<={self.success:.6g}, baseline={self.baseline:.6g}"
+        most = f"advantage<={rounded_up(self.advantage)}, success<={rounded_up(self.success)}"
+        numbers = f"{most}, baseline={self.baseline:.6g}"
         return f"WorstCase({numbers}, by {self.advantage_bound.bound.source})"
 
 
@@ -336,7 +337,7 @@ def assess(
     >>> assess(GRR(100, epsilon=2.0), Threat(Prior.uniform(100)))
     Risk(advantage=0.0594532, success=0.0694532, baseline=0.01, exact)
     >>> assess(PureDP(1.0), Threat(Prior.zipf(10)))
-    WorstCase(advantage<=0.156464, success<=0.374394, baseline=0.341417, by dprisk, theory 3.2)
+    WorstCase(advantage<=0.156465, success<=0.374394, baseline=0.341417, by dprisk, theory 3.2)
     """
     require(isinstance(threat, Threat), f"The second argument is a Threat, not {type(threat).__name__}.", ThreatError)
     samples, confidence = estimate.checked(samples, confidence)
@@ -356,6 +357,15 @@ def as_generator(rng: np.random.Generator | int) -> np.random.Generator:
         return np.random.default_rng(rng)
     except (TypeError, ValueError):
         return fail(f"rng is a numpy Generator or a seed (a whole number of at least 0), got {rng!r}")
+
+
+def rounded_up(value: float, digits: int = 6) -> str:
+    """A bound to so many significant digits, never printed below its value."""
+    if value <= 0 or not math.isfinite(value):
+        return f"{value:g}"
+    step = 10.0 ** (math.floor(math.log10(value)) + 1 - digits)
+    shown = f"{value:.{digits}g}"
+    return shown if float(shown) >= value else f"{float(shown) + step:.{digits}g}"
 
 
 def _people(*shares: float) -> int:

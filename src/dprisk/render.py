@@ -5,7 +5,7 @@ from html import escape
 
 from rich.table import Table as RichTable
 
-from dprisk.assess import Risk, WorstCase
+from dprisk.assess import Risk, WorstCase, rounded_up
 from dprisk.bounds import Bound, Value
 from dprisk.calibrate import Calibration
 from dprisk.errors import DpriskError
@@ -70,14 +70,16 @@ def _comparison(risk: Risk) -> list[Row]:
     """What the mechanism's guarantee alone would tell."""
     worst = risk.bounds
     return [
-        ("bound on success", _digits(worst.success), worst.success_bound.bound.source),
-        ("bound on advantage", _digits(worst.advantage), worst.advantage_bound.bound.source),
+        ("bound on success", rounded_up(worst.success, 4), worst.success_bound.bound.source),
+        ("bound on advantage", rounded_up(worst.advantage, 4), worst.advantage_bound.bound.source),
     ]
 
 
 def _number(assessment: Risk | WorstCase, which: str) -> str:
     value = getattr(assessment, which)
     measured = assessment.estimate if isinstance(assessment, Risk) else None
+    if isinstance(assessment, WorstCase):
+        return rounded_up(value, 4)
     if measured is None:
         return _digits(value)
     low, high = getattr(measured, f"{which}_interval")
@@ -100,7 +102,7 @@ def bounds_table(values: Sequence[Value]) -> RichTable:
     lines = [
         (
             value.bound.bounds,
-            f"{value.number:.6g}",
+            rounded_up(value.number),
             value.bound.name,
             value.bound.source,
             "yes" if value.attained else "",

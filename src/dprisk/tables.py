@@ -81,12 +81,10 @@ def natural(column: Sequence[str]) -> list[Any]:
 
 def as_floats(values: Any, what: str, error: type[DpriskError]) -> FloatArray:
     """An array of real numbers of any shape, or an error: text, complex numbers and ragged lists are refused."""
-    try:
+    with contextlib.suppress(TypeError, ValueError):
         array = np.asarray(values)
         if not np.issubdtype(array.dtype, np.complexfloating):
             return array.astype(float)
-    except (TypeError, ValueError):
-        pass
     return fail(f"{what} must be numbers, in rows of equal length.", error)
 
 
