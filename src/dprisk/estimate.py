@@ -66,6 +66,7 @@ def best_attacker(
     the best blind guess has the baseline as its mean; subtracting it leaves values in [0, 1] that vary less.
     """
     require_match(mechanism, threat)
+    mechanism = mechanism.sufficient()
     samples, confidence = checked(samples, confidence)
     samples = samples or default_samples(threat)
     pi, reach = threat.prior.weights, threat.reach

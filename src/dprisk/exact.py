@@ -40,6 +40,8 @@ def require_match(mechanism: Mechanism, threat: Threat) -> None:
 
 def best_attacker(mechanism: Mechanism, threat: Threat) -> Optimum:
     """RAD and ReRo of the best attackers, exactly; refuses what would take an enumeration beyond reach."""
+    require_match(mechanism, threat)
+    mechanism = mechanism.sufficient()
     structured = _structure(mechanism, threat)
     if structured is not None:
         return structured
@@ -49,6 +51,8 @@ def best_attacker(mechanism: Mechanism, threat: Threat) -> Optimum:
 
 def best_success(mechanism: Mechanism, threat: Threat) -> float:
     """ReRo alone, at half the work where the outputs must be listed: the posterior Bayes vulnerability."""
+    require_match(mechanism, threat)
+    mechanism = mechanism.sufficient()
     structured = _structure(mechanism, threat)
     if structured is not None:
         return structured.success
@@ -60,6 +64,8 @@ def best_success(mechanism: Mechanism, threat: Threat) -> float:
 
 def advantage_by_record(mechanism: Mechanism, threat: Threat) -> FloatArray:
     """The advantage of the best attacker on each record, ties broken at random: who is most at risk."""
+    require_match(mechanism, threat)
+    mechanism = mechanism.sufficient()
     structured = _structure(mechanism, threat)
     if structured is not None and structured.by_record is not None:
         return structured.by_record
@@ -92,7 +98,6 @@ def block_size(reach: Reach, records: int) -> int:
 
 def _structure(mechanism: Mechanism, threat: Threat) -> Optimum | None:
     """The closed form that applies, if one does."""
-    require_match(mechanism, threat)
     if isinstance(mechanism, SetProtocol):
         one_record = threat.success.is_exact or threat.knows.is_all or threat.reach.is_single
         if one_record:

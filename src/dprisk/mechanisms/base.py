@@ -143,6 +143,13 @@ class Mechanism(ABC):
         alpha, beta = (np.concatenate(part) for part in zip(*knots, strict=True))
         return TradeOff(alpha, beta, linear=True, epsilon=self.epsilon)
 
+    def sufficient(self) -> Mechanism:
+        """A simpler mechanism whose output tells as much of the record: the law of a sufficient statistic.
+
+        Every risk is the same for both. By default the mechanism itself.
+        """
+        return self
+
     def post_process(self, output_map: npt.ArrayLike | Callable[[AnyArray], npt.ArrayLike]) -> Mechanism:
         """The mechanism followed by a map of its outputs (see `PostProcessed`)."""
         from dprisk.mechanisms.combined import PostProcessed
