@@ -19,6 +19,7 @@ from dprisk import (
     Gaussian,
     Geometric,
     Laplace,
+    Line,
     LocalHashing,
     Matrix,
     Mechanism,
@@ -231,16 +232,14 @@ def test_geometric_without_privacy_budget_tells_nothing(ends: str) -> None:
     assert table == pytest.approx(np.tile(table[0], (4, 1)), abs=1e-15)
 
 
-def test_additive_noise_is_estimated_where_there_is_no_closed_form_yet() -> None:
-    """The estimate's interval holds the closed form where both exist."""
+def test_estimates_of_additive_noise_hold_the_exact_value() -> None:
     from dprisk import estimate
 
     for mechanism in (Laplace(5, 3.0), Gaussian(5, 0.3)):
-        threat = Threat(Prior.uniform(5))
-        measured = estimate.best_attacker(mechanism, threat, np.random.default_rng(1))
-        low, high = measured.advantage_interval
-        assert low <= assess(mechanism, threat).advantage <= high
-        assert not assess(mechanism, Threat(Prior.zipf(5))).exact
+        for threat in (Threat(Prior.uniform(5)), Threat(Prior.zipf(5), success=Line(1.0))):
+            measured = estimate.best_attacker(mechanism, threat, np.random.default_rng(1))
+            low, high = measured.advantage_interval
+            assert low <= assess(mechanism, threat).advantage <= high
 
 
 def test_laplace_and_gaussian_profiles_match_a_fine_grid() -> None:

@@ -82,7 +82,7 @@ def as_family(template: Any) -> Family:
                 without_noise=template.without_noise,
             )
         case Gaussian():
-            return Family("sigma", lambda sigma: Gaussian(template.size, sigma), False)
+            return Family("sigma", template.with_sigma, False)
         case Mechanism():
             return Family("epsilon", template.with_epsilon, True, jumps=_jumps(template))
         case ApproxDP():

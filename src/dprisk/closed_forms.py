@@ -4,6 +4,7 @@ import numpy as np
 
 from dprisk.mechanisms import GRR, SetProtocol
 from dprisk.mechanisms.additive import Additive
+from dprisk.mechanisms.noise import SymmetricNoise
 from dprisk.optimum import Optimum
 from dprisk.threat import Threat
 from dprisk.types import FloatArray, IntArray
@@ -76,13 +77,14 @@ def randomised_response(mechanism: GRR, threat: Threat) -> Optimum:
     return Optimum(advantage, np.bincount(groups, weights=here) + elsewhere, None)
 
 
-def equispaced_noise(mechanism: Additive, threat: Threat) -> Optimum:
-    """Noise on equally spaced positions, uniform prior, nothing known, exact reconstruction (RAD Examples 4.7, 4.8).
+def nearest_position(mechanism: Additive, noise: SymmetricNoise) -> Optimum:
+    """Noise on positions, uniform prior, nothing known, exact reconstruction (RAD equations 70 and 75).
 
-    The best guess is the nearest position, so RAD = (m - 1)/m times the total variation between neighbours.
+    The best guess is the nearest position. Two neighbours are each mistaken for the other beyond the point half way
+    between them, which is what their total variation lacks to 1: RAD is the sum of these variations, divided by m.
     """
-    m = threat.prior.size
-    advantage = (m - 1) / m * mechanism.neighbour_variation()
+    m = mechanism.size
+    advantage = float(noise.variation(np.diff(np.sort(mechanism.positions))).sum()) / m
     return Optimum(np.array([advantage]), np.array([advantage + 1 / m]), None)
 
 

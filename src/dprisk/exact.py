@@ -8,13 +8,16 @@ guess is sure to fail, the attacker may have to take a loss (theory, gotcha 4).
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from dprisk import closed_forms
+from dprisk.breakpoints import partition
 from dprisk.errors import MechanismError, TooLargeError, require
 from dprisk.mechanisms import GRR, Mechanism, SetProtocol
 from dprisk.mechanisms.additive import Additive
+from dprisk.mechanisms.noise import SymmetricNoise
 from dprisk.optimum import Optimum
 from dprisk.reach import Reach, Windows
 from dprisk.threat import Threat
@@ -45,6 +48,8 @@ def best_attacker(mechanism: Mechanism, threat: Threat) -> Optimum:
     structured = _structure(mechanism, threat)
     if structured is not None:
         return structured
+    if isinstance(mechanism, Additive):
+        return _at_break_points(mechanism, threat)
     _require_listable(mechanism)
     return enumerate_outputs(mechanism, threat)
 
@@ -56,6 +61,8 @@ def best_success(mechanism: Mechanism, threat: Threat) -> float:
     structured = _structure(mechanism, threat)
     if structured is not None:
         return structured.success
+    if isinstance(mechanism, Additive):
+        mechanism = mechanism.binned(partition(mechanism, threat, penalise=False).edges)
     _require_listable(mechanism)
     pi, reach = threat.prior.weights, threat.reach
     blocks = mechanism.channel(block_size(reach, threat.prior.size))
@@ -69,6 +76,8 @@ def advantage_by_record(mechanism: Mechanism, threat: Threat) -> FloatArray:
     structured = _structure(mechanism, threat)
     if structured is not None and structured.by_record is not None:
         return structured.by_record
+    if isinstance(mechanism, Additive):
+        mechanism = mechanism.binned(partition(mechanism, threat, penalise=True).edges)
     _require_listable(mechanism)
     return _enumerate_by_record(mechanism, threat)
 
@@ -85,6 +94,13 @@ def enumerate_outputs(mechanism: Mechanism, threat: Threat) -> Optimum:
         success += reach.best(hits).sum(axis=1)
         advantage += reach.best(hits - mass * evidence).sum(axis=1)
     return Optimum(advantage, success, None)
+
+
+def _at_break_points(mechanism: Additive, threat: Threat) -> Optimum:
+    """Outputs on a line: all that matters is between which break points they lie."""
+    parts = [partition(mechanism, threat, penalise) for penalise in (True, False)]
+    binned = mechanism.binned(np.concatenate([part.edges for part in parts]))
+    return replace(enumerate_outputs(binned, threat), error=sum(part.defect for part in parts))
 
 
 def block_size(reach: Reach, records: int) -> int:
@@ -105,8 +121,13 @@ def _structure(mechanism: Mechanism, threat: Threat) -> Optimum | None:
     if isinstance(mechanism, GRR):
         return closed_forms.randomised_response(mechanism, threat)
     simplest = threat.success.is_exact and threat.knows.is_none and threat.prior.is_uniform
-    if isinstance(mechanism, Additive) and simplest:
-        return closed_forms.equispaced_noise(mechanism, threat)
+    if (
+        isinstance(mechanism, Additive)
+        and isinstance(mechanism.noise, SymmetricNoise)
+        and mechanism.is_open
+        and simplest
+    ):
+        return closed_forms.nearest_position(mechanism, mechanism.noise)
     return None
 
 

@@ -1,7 +1,7 @@
 """What a computation of the best attacker returns."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dprisk.types import FloatArray
 
@@ -11,12 +11,14 @@ class Optimum:
     """The best attackers' advantage and success, split by knowledge group.
 
     `by_record` is the advantage that the advantage-maximising attacker has on each record, so that
-    advantage = sum_z pi_z by_record[z]; None where it takes another computation to know.
+    advantage = sum_z pi_z by_record[z]; None where it takes another computation to know. The true advantage and
+    success are at most `error` larger than told, apart from rounding.
     """
 
     advantage_by_group: FloatArray
     success_by_group: FloatArray
     by_record: FloatArray | None
+    error: float = field(default=0.0, kw_only=True)
 
     @property
     def advantage(self) -> float:

@@ -38,6 +38,10 @@ class Reach(ABC):
         """For each record, sum the rows of `shares` (sets x anything) over the sets that contain it."""
 
     @abstractmethod
+    def union(self, chosen: IntArray) -> FloatArray:
+        """1 for each record in one of the chosen sets (one for each group, groups x anything), else 0."""
+
+    @abstractmethod
     def largest_over(self, values: FloatArray) -> FloatArray:
         """For each record, the largest of `values` (one a set) over the sets that contain it; -inf if none does."""
 
@@ -108,9 +112,23 @@ class Windows(Reach):
         steps = np.zeros((self.order.size + 1, shares.shape[1]))
         np.add.at(steps, self.lo, shares)
         np.subtract.at(steps, self.hi, shares)
-        covered = np.zeros((self._records, shares.shape[1]))
-        np.add.at(covered, self.order, np.cumsum(steps, axis=0)[:-1])
-        return covered
+        return self._to_records(np.cumsum(steps[:-1], axis=0))
+
+    def _to_records(self, listed: FloatArray) -> FloatArray:
+        """Values along `order` by record, added up where a ring lists a record twice."""
+        by_record = np.zeros((self._records, listed.shape[1]))
+        if self.order.size == self._records:
+            by_record[self.order] = listed
+        else:
+            np.add.at(by_record, self.order, listed)
+        return by_record
+
+    def union(self, chosen: IntArray) -> FloatArray:
+        steps = np.zeros((self.order.size + 1, chosen.shape[1]))
+        column = np.broadcast_to(np.arange(chosen.shape[1]), chosen.shape)
+        np.add.at(steps, (self.lo[chosen], column), 1.0)
+        np.subtract.at(steps, (self.hi[chosen], column), 1.0)
+        return self._to_records(np.cumsum(steps[:-1], axis=0))
 
     def largest_over(self, values: FloatArray) -> FloatArray:
         # lo and hi both rise from set to set, so the sets around a place are neighbours too.
@@ -153,6 +171,11 @@ class Sets(Reach):
     def cover(self, shares: FloatArray) -> FloatArray:
         result: FloatArray = self._members.T @ np.ascontiguousarray(shares)
         return result
+
+    def union(self, chosen: IntArray) -> FloatArray:
+        one_hot = np.zeros((self.guess.size, chosen.shape[1]))
+        np.put_along_axis(one_hot, chosen, 1.0, axis=0)
+        return self.cover(one_hot)
 
     def largest_over(self, values: FloatArray) -> FloatArray:
         result = np.full(self._records, -np.inf)

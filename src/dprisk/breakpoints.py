@@ -1,0 +1,296 @@
+"""Where the best guess changes along a line of outputs: the exact optimum for noise added to a number.
+
+Between two outputs at which the best set changes, the attacker keeps to one set, and what that brings is a difference
+of distribution functions. So the optimum is that of the mechanism which tells only between which break points the
+output lies: the partition is all there is to find. Any partition gives a lower bound, since binning the outputs is
+post-processing; what it lacks is bounded cell by cell, and cells are split until that is negligible.
+
+In a cell, divide all densities by that of one position near it. What is left are exponentials of straight lines,
+v_z(theta) (`SymmetricNoise.tilt`), convex all of them. Against the set c0 that serves the cell, another set c gains
+
+    D(theta) = sum_z pi_z (1_c - 1_c0 - kappa_c + kappa_c0)(z) v_z(theta) = P(theta) - N(theta),
+
+P and N the terms with positive and with negative coefficients. Both are convex, so P' and N' rise, and on [l, r]
+
+    D <= D(l) + (r - l) (P'(r) - N'(l))_+      and      D <= D(r) + (r - l) (N'(r) - P'(l))_+.
+
+With Laplace noise the v_z are of two kinds only, a constant and one exponential; D is then a straight line in that
+exponential, and is largest at an end of the cell. (Without the kappas, for success instead of advantage, likewise.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dprisk.mechanisms.additive import Additive
+from dprisk.mechanisms.noise import LaplaceNoise, SymmetricNoise
+from dprisk.reach import Reach
+from dprisk.threat import Threat
+from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
+
+TOLERANCE = 1e-12  # of the optimum, for the whole partition
+SMALLEST_SHARE = 1e-3  # of the tolerance is granted to every cell
+BLOCK_CELLS = 1 << 18
+FIRST_HALVES, FAR_TAIL = 1024, 1e-13
+FAR = 9.0  # standard deviations beyond which a Gaussian has no mass that floats could add
+LOPSIDED = 0.01  # a split that leaves nearly all on one side is followed by one in the middle: every cell shrinks
+OUTGROWN = 50.0  # log of how far another density may outgrow that of the position that a cell is measured by
+OFFSETS = np.array([0.0, 1.5, 3.0, 6.0, FAR])
+LAPLACE_OFFSETS = np.array([1.0, 4.0, 16.0])
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Break points, and a bound on what the best attacker could gain by seeing more than the cells."""
+
+    edges: FloatArray
+    defect: float
+
+
+def partition(mechanism: Additive, threat: Threat, penalise: bool) -> Partition:
+    """The break points for the advantage (`penalise`: each set c at the price kappa_c) or for the success."""
+    if not isinstance(mechanism.noise, SymmetricNoise):
+        return _halved(mechanism, threat, penalise)
+    search = _Search(mechanism, threat, penalise)
+    left, right = search.first_cells()
+    halve = np.zeros(left.size, dtype=bool)
+    kept: list[AnyArray] = []
+    defect = 0.0
+    while left.size:
+        now, later = slice(-search.block, None), slice(0, -search.block)
+        cells = search.look(left[now], right[now], halve[now])
+        defect += float(cells.defect[~cells.split].sum())
+        kept.append(np.array([cells.left, cells.choice, cells.right])[:, ~cells.split])
+        start, middle, end = (part[cells.split] for part in (cells.left, cells.where, cells.right))
+        share = (middle - start) / (end - start)
+        left, right = np.concatenate([left[later], start, middle]), np.concatenate([right[later], middle, end])
+        halve = np.concatenate([halve[later], share > 1 - LOPSIDED, share < LOPSIDED])
+    if not kept:
+        return Partition(np.empty(0), 0.0)
+    edges, choice, ends = np.concatenate(kept, axis=1)
+    order = np.argsort(edges)
+    new = np.r_[True, np.diff(choice[order]) != 0]
+    return Partition(np.r_[edges[order][new], ends.max()], defect)
+
+
+def _halved(mechanism: Additive, threat: Threat, penalise: bool) -> Partition:
+    """A density of unknown shape: halve a cell for as long as another set is better at its ends or in its middle.
+
+    The defect is then an estimate, since nothing is known of what happens between these three points.
+    """
+    pi, reach = threat.prior.weights[:, None], threat.reach
+    price = reach.sums(pi) if penalise else np.zeros((reach.guess.size, 1))
+
+    def worth(likelihood: FloatArray) -> FloatArray:
+        joint = pi * likelihood
+        return np.asarray(reach.sums(joint) - price * joint.sum(axis=0))
+
+    tails = mechanism.noise.quantile(np.array([FAR_TAIL, 1 - FAR_TAIL]))
+    reached = np.array([mechanism.positions.min(), mechanism.positions.max()]) + tails
+    first, last = np.clip(reached, *mechanism.bounds)
+    edges = np.linspace(first, last, FIRST_HALVES + 1)
+    left, right, kept, defect = edges[:-1], edges[1:], [edges[-1:]], 0.0
+    while left.size:
+        middle = (left + right) / 2
+        served = worth(mechanism.mass(left, right))
+        serves = served == reach.best(served)[reach.group]
+        missed = np.zeros(left.size)
+        for at in (left, middle, right):
+            here = worth(mechanism.density(at))
+            mine = reach.best(np.where(serves, here, -np.inf))
+            missed = np.maximum(missed, (reach.best(here) - mine).sum(axis=0) * (right - left))
+        split = (missed > TOLERANCE * SMALLEST_SHARE) & (middle > left) & (middle < right)
+        defect += float(missed[~split].sum())
+        kept.append(left[~split])
+        left, right = np.concatenate([left[split], middle[split]]), np.concatenate([middle[split], right[split]])
+    return Partition(np.concatenate(kept), defect)
+
+
+@dataclass(frozen=True)
+class _Cells:
+    left: FloatArray
+    right: FloatArray
+    defect: FloatArray
+    choice: FloatArray  # a fingerprint of the best sets, equal for equal choices
+    split: BoolArray
+    where: FloatArray
+
+
+@dataclass(frozen=True)
+class _End:
+    """One end of each cell, in units of the density of the cell's position: what every set is worth there.
+
+    `evidence` is the density of the output, `rise` the slope of each record's share in it, `steepest` the log of the
+    largest density of any record.
+    """
+
+    worth: FloatArray
+    evidence: FloatArray
+    rise: FloatArray
+    steepest: FloatArray
+    reach: Reach
+
+    @cached_property
+    def slope(self) -> FloatArray:
+        """The slope of what each set holds."""
+        return self.reach.sums(self.rise)
+
+    @cached_property
+    def total(self) -> FloatArray:
+        """The slope of the density of the output."""
+        return np.asarray(self.rise.sum(axis=0))
+
+
+class _Search:
+    """One mechanism against one threat: evaluates cells."""
+
+    def __init__(self, mechanism: Additive, threat: Threat, penalise: bool) -> None:
+        noise = mechanism.noise
+        assert isinstance(noise, SymmetricNoise)
+        self.mechanism, self.noise, self.reach, self.pi = mechanism, noise, threat.reach, threat.prior.weights[:, None]
+        self.positions, self.log_inside = mechanism.positions, mechanism._log_inside
+        self.order = np.argsort(self.positions, kind="stable")
+        self.penalise = penalise
+        self.price = self.reach.sums(self.pi) if penalise else np.zeros((self.reach.guess.size, 1))
+        self.straight = isinstance(noise, LaplaceNoise)
+        self.double = _equivalent(self.reach, mechanism.positions, threat.prior.weights)
+        self.prints = np.random.default_rng(0).random(self.reach.guess.size)
+        self.block = max(1, BLOCK_CELLS // (self.pi.size + self.reach.guess.size))
+        scale = float(noise.variation(np.array(mechanism.range))) if penalise else 1.0
+        self.tolerance = TOLERANCE * scale
+
+    def first_cells(self) -> tuple[FloatArray, FloatArray]:
+        """Cells small enough for the bounds to bite, none with a kink inside; what lies beyond holds no break."""
+        low, high = self.mechanism.bounds
+        edges = first_edges(self.mechanism, self.noise)
+        edges = np.unique(np.clip(edges, low, high))
+        return edges[:-1], edges[1:]
+
+    def look(self, left: FloatArray, right: FloatArray, halve: BoolArray) -> _Cells:
+        """Which sets serve these cells, what that may miss, and which cells to split where (`halve`: in the middle)."""
+        inside = (left + right) / 2
+        near = self._nearest(inside)
+        centre = self.positions[near]
+        ends = [self._end(at, near, inside) for at in (left, right)]
+        best = self._first_best(ends[0].worth + ends[1].worth)
+        gain = [end.worth - self._spread(np.take_along_axis(end.worth, best, axis=0)) for end in ends]
+        sup = np.maximum(*gain) if self.straight else self._sup(gain, ends, best, right - left)
+        scale = self.noise.between(left - centre, right - centre) * np.exp(-self.log_inside[near])
+        missed = np.maximum(self.reach.best(sup), 0.0) * scale
+        defect = missed.sum(axis=0)
+        evidence = np.minimum(*(end.evidence for end in ends)) * scale
+        outgrown = np.maximum(*(end.steepest for end in ends)) > OUTGROWN
+        split = (defect > self.tolerance * np.maximum(evidence, SMALLEST_SHARE)) | outgrown
+        where = inside
+        if np.any(split):
+            group, width = np.argmax(missed, axis=0), right - left
+            where = left + width * self._crossing(ends, group, width, self.noise.bend(centre, inside) * width)
+            where = np.where((where > left) & (where < right) & ~outgrown & ~halve, where, inside)
+            split &= (where > left) & (where < right)  # not if the cell is down to neighbouring floats
+        choice = (self.prints[best] * np.arange(1, best.shape[0] + 1)[:, None]).sum(axis=0)
+        return _Cells(left, right, defect, choice, split, where)
+
+    def _end(self, at: FloatArray, near: IntArray, inside: FloatArray) -> _End:
+        exponent, slope = self.noise.tilt(self.positions[:, None], self.positions[near], at, inside)
+        exponent = exponent + self.log_inside[near] - self.log_inside[:, None]
+        steepest = exponent.max(axis=0)
+        exponent = np.minimum(exponent, OUTGROWN)
+        tilted = self.pi * np.exp(exponent)
+        # The advantage does not change if all v_z are lowered by 1; then small differences keep their digits.
+        joint = self.pi * np.expm1(exponent) if self.penalise else tilted
+        worth = self.reach.sums(joint) - self.price * joint.sum(axis=0)
+        worth[self.double] = -np.inf
+        return _End(worth, tilted.sum(axis=0), tilted * slope, steepest, self.reach)
+
+    def _nearest(self, to: FloatArray) -> IntArray:
+        """The record of the largest density: that of the nearest position, unless outputs are truncated."""
+        if self.mechanism.is_truncated:
+            density = self.noise.log_density(to - self.positions[:, None]) - self.log_inside[:, None]
+            return np.asarray(np.argmax(density, axis=0))
+        place = self.positions[self.order]
+        after = np.clip(np.searchsorted(place, to), 1, max(1, place.size - 1))
+        before = after - 1
+        after = np.minimum(after, place.size - 1)
+        return self.order[np.where(to - place[before] <= place[after] - to, before, after)]
+
+    def _sup(self, gain: list[FloatArray], ends: list[_End], best: IntArray, width: FloatArray) -> FloatArray:
+        """A bound on D over the cell for every set, from its values and slopes at the ends."""
+        held = self.reach.union(best)
+        dearer = self.price - self._spread(self.price[best, 0])
+        up, down = [], []
+        for end in ends:
+            both = self.reach.sums(end.rise * held)
+            own = self._spread(np.take_along_axis(both, best, axis=0))
+            up.append(end.slope - both + np.maximum(-dearer, 0) * end.total)
+            down.append(own - both + np.maximum(dearer, 0) * end.total)
+        from_left = gain[0] + width * np.maximum(up[1] - down[0], 0)
+        from_right = gain[1] + width * np.maximum(down[1] - up[0], 0)
+        return np.minimum(from_left, from_right)
+
+    def _crossing(self, ends: list[_End], group: IntArray, width: FloatArray, stretch: FloatArray) -> FloatArray:
+        """Where to split a cell, as a share of it: where the best set at one end meets that at the other.
+
+        It is done for the group that has most to gain. With Laplace noise a + b exp(k theta) runs through the values
+        at the ends, k times the width being `stretch`; otherwise a Newton step is taken from the nearer end.
+        """
+        pair = [np.take_along_axis(self._first_best(end.worth), group[None, :], axis=0) for end in ends]
+
+        def ahead(values: FloatArray) -> FloatArray:
+            return np.asarray(np.subtract(*(np.take_along_axis(values, sets, axis=0)[0] for sets in pair)))
+
+        left, right = (ahead(end.worth) for end in ends)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            share = left / (left - right)
+            if self.straight:
+                bent = np.logaddexp(np.log1p(-share), np.log(share) + stretch) / stretch
+                share = np.where(np.abs(stretch) > 1e-8, bent, share)
+            else:
+                price = np.subtract(*(self.price[sets[0], 0] for sets in pair))
+                fall = [width * (ahead(end.slope) - price * end.total) for end in ends]
+                newton = np.where(share < 0.5, -left / fall[0], 1 - right / fall[1])
+                share = np.where((newton > 0) & (newton < 1), newton, share)
+        return np.where((share > 0) & (share < 1), share, 0.5)
+
+    def _first_best(self, values: FloatArray) -> IntArray:
+        """The number of the first best set of each group, for each cell."""
+        if self.reach.starts.size == 1:
+            return np.asarray(values.argmax(axis=0))[None, :]
+        hits = values == self._spread(self.reach.best(values))
+        number = np.where(hits, np.arange(values.shape[0])[:, None], values.shape[0])
+        return np.asarray(np.minimum.reduceat(number, self.reach.starts, axis=0))
+
+    def _spread(self, of_group: FloatArray) -> FloatArray:
+        """One row for each set from one for each group."""
+        return of_group if self.reach.starts.size == 1 else of_group[self.reach.group]
+
+
+def first_edges(mechanism: Additive, noise: SymmetricNoise) -> FloatArray:
+    """Points half way between positions, beyond which another density outgrows the nearest, and a few around them.
+
+    With Laplace noise also the positions themselves, where the densities have their kinks.
+    """
+    place, width = np.unique(mechanism.positions), noise.width
+    wide = np.flatnonzero(np.diff(place) > width)
+    half = (place[wide] + place[wide + 1]) / 2
+    edges = [half, np.array(mechanism.interval or ())]
+    if isinstance(noise, LaplaceNoise):
+        near = half[:, None] + width * np.r_[-LAPLACE_OFFSETS, LAPLACE_OFFSETS]
+        edges += [place, near[(near > place[wide, None]) & (near < place[wide + 1, None])]]
+    else:  # positions much closer than the noise is wide need no cells of their own
+        few = place[np.unique(np.round(place / (width / 2)), return_index=True)[1]]
+        middle = (few[:-1] + few[1:]) / 2
+        around = few[:, None] + width * np.r_[-OFFSETS, OFFSETS]
+        edges.append(np.clip(around, np.r_[-np.inf, middle][:, None], np.r_[middle, np.inf][:, None]).ravel())
+    return np.concatenate(edges)
+
+
+def _equivalent(reach: Reach, positions: FloatArray, pi: FloatArray) -> IntArray:
+    """Sets that hold the same mass at every position as an earlier set of their group: as good in every cell."""
+    place = np.unique(positions, return_inverse=True)[1]
+    secret = np.random.default_rng(1).random((place.max() + 1, 2))
+    prints = np.round(reach.sums(pi[:, None] * secret[place]), 13)
+    _, first = np.unique(np.column_stack([reach.group, prints]), axis=0, return_index=True)
+    return np.setdiff1d(np.arange(reach.guess.size), first)
