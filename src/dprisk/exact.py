@@ -13,7 +13,8 @@ import numpy as np
 
 from dprisk import closed_forms
 from dprisk.errors import MechanismError, TooLargeError, require
-from dprisk.mechanisms import GRR, Mechanism, SetProtocol
+from dprisk.histogram_exact import histogram_encoding
+from dprisk.mechanisms import GRR, SHE, Mechanism, SetProtocol
 from dprisk.mechanisms.additive import Additive
 from dprisk.optimum import Optimum
 from dprisk.reach import Reach, Windows
@@ -107,6 +108,8 @@ def _structure(mechanism: Mechanism, threat: Threat) -> Optimum | None:
     simplest = threat.success.is_exact and threat.knows.is_none and threat.prior.is_uniform
     if isinstance(mechanism, Additive) and simplest:
         return closed_forms.equispaced_noise(mechanism, threat)
+    if isinstance(mechanism, SHE) and simplest:
+        return histogram_encoding(mechanism, threat)
     return None
 
 
