@@ -21,15 +21,19 @@ from dprisk.mechanisms.base import LISTED_CELLS, Mechanism
 from dprisk.mechanisms.sets import GRR
 from dprisk.types import AnyArray, FloatArray, IntArray
 
-SEEDS = 1 << 32  # of the mixing family
 LARGEST_PRIME = (1 << 31) - 1  # a product of two residues fits 64 bits
 
 
 class HashFamily(ABC):
-    """Numbered functions from records to 0..g-1, of which a random one is drawn."""
+    """`count` numbered functions from the records 0..size-1 to the values 0..hash_range-1; a random one is drawn.
+
+    Derive from it to study the hashes of a given program.
+    """
 
     name: str
     count: int
+    size: int
+    hash_range: int
 
     @abstractmethod
     def values(self, hashes: IntArray, records: IntArray) -> IntArray:
@@ -38,16 +42,15 @@ class HashFamily(ABC):
     @property
     @abstractmethod
     def separation(self) -> float:
-        """The share of hashes that tell two records apart, for the pair where it is largest, or more."""
+        """The share of hashes that tell two records apart, for the pair where it is largest; 1 is always safe."""
 
 
 class PolynomialHashes(HashFamily):
     """((a z + b) mod p) mod g for a, b in 0..p-1: p^2 functions, pairwise independent before the last step.
 
-    (Carter and Wegman 1979.) The prime p is at least the number of records.
+    (Carter and Wegman 1979.) The prime p is at least the number of records, and the smallest such number that is at
+    least g too unless it is given.
     """
-
-    name = "polynomial"
 
     def __init__(self, size: int, hash_range: int, prime: int | None = None) -> None:
         self.prime = _next_prime(max(size, hash_range)) if prime is None else as_whole("prime", prime, least=2)
@@ -56,17 +59,18 @@ class PolynomialHashes(HashFamily):
             f"prime must be a prime number from {size}, the number of records, to 2^31 - 1, got {self.prime}",
             MechanismError,
         )
-        self.count, self._range = self.prime**2, hash_range
+        self.name = f"polynomial mod {self.prime}"
+        self.count, self.size, self.hash_range = self.prime**2, self.prime, hash_range
 
     def values(self, hashes: IntArray, records: IntArray) -> IntArray:
         a, b = np.divmod(hashes, self.prime)
-        return np.asarray((a * records + b) % self.prime % self._range)
+        return np.asarray((a * records + b) % self.prime % self.hash_range)
 
     @property
     def separation(self) -> float:
         """Of every pair alike: two independent residues mod p, reduced to 0..g-1."""
-        often, more = divmod(self.prime, self._range)
-        same = more * (often + 1) ** 2 + (self._range - more) * often**2
+        often, more = divmod(self.prime, self.hash_range)
+        same = more * (often + 1) ** 2 + (self.hash_range - more) * often**2
         return 1 - same / self.count
 
 
@@ -76,15 +80,15 @@ class MixingHashes(HashFamily):
     What libraries do with seeded xxHash or MurmurHash. Its pairs are too many to count, so `separation` is 1.
     """
 
-    name, count, separation = "mixing", SEEDS, 1.0
+    name, count, size, separation = "mixing", 1 << 32, 1 << 62, 1.0
 
     def __init__(self, hash_range: int) -> None:
-        self._range = np.uint64(hash_range)
+        self.hash_range = hash_range
 
     def values(self, hashes: IntArray, records: IntArray) -> IntArray:
         start = _mix(hashes.astype(np.uint64))
         step = (records.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-        return (_mix(start + step) % self._range).astype(np.int64)
+        return (_mix(start + step) % np.uint64(self.hash_range)).astype(np.int64)
 
 
 class ListedHashes(HashFamily):
@@ -92,15 +96,14 @@ class ListedHashes(HashFamily):
 
     name = "table"
 
-    def __init__(self, size: int, hash_range: int, table: npt.ArrayLike) -> None:
+    def __init__(self, hash_range: int, table: npt.ArrayLike) -> None:
         try:
             listed = np.asarray(table)
         except ValueError:
             fail("A table of hashes needs rows of equal length.", MechanismError)
         require(
-            listed.ndim == 2 and listed.shape[0] > 0 and listed.shape[1] == size,
-            f"A table of hashes has a row for each hash and a column for each of the {size} records, "
-            f"got shape {listed.shape}.",
+            listed.ndim == 2 and listed.size > 0,
+            f"A table of hashes has a row for each hash and a column for each record, got shape {listed.shape}.",
             MechanismError,
         )
         whole = np.issubdtype(listed.dtype, np.integer)
@@ -111,7 +114,8 @@ class ListedHashes(HashFamily):
         )
         self.table: IntArray = listed.astype(np.int64)
         self.table.flags.writeable = False
-        self.count = len(listed)
+        self.count, self.size = listed.shape
+        self.hash_range = hash_range
 
     def values(self, hashes: IntArray, records: IntArray) -> IntArray:
         return self.table[hashes, records]
@@ -129,55 +133,37 @@ class ListedHashes(HashFamily):
 class ConcreteHashing(Mechanism):
     """Draw a hash from a family, hash the record to one of `hash_range` values, report it by randomised response.
 
-    An output is a pair: the number of the hash and the reported value. `family` is "mixing" (a scrambling function with
-    a 32-bit seed), "polynomial" (`PolynomialHashes`, with the smallest prime that fits unless `prime` is given), or a
-    table hashes x records of values. Given the hash, records are told apart only by whether they hash to
-    the reported value. Which do is a matter of the family, so exact risks come from going through all hashes where
-    these are few enough, and are estimated otherwise. `delta_at` and the guarantee of the mixing family are upper
-    bounds: they hold for every family.
+    An output is a pair: the number of the hash and the reported value. `family` is "mixing" (`MixingHashes`),
+    "polynomial" (`PolynomialHashes`), a table hashes x records of values, or any `HashFamily`. Given the hash, records
+    are told apart only by whether they hash to the reported value. Which do is a matter of the family, so exact risks
+    come from going through all hashes where these are few enough, and are estimated otherwise. `delta_at` and the
+    guarantee are those of the pair of records that is told apart most often; upper bounds for the mixing family.
 
-    >>> from dprisk import ConcreteHashing, Prior, Threat, assess
-    >>> assess(ConcreteHashing(10, 2.0, hash_range=8, family="polynomial"), Threat(Prior.uniform(10)))
+    A real family may risk more than the ideal one, for instance where it spreads the records too evenly:
+
+    >>> from dprisk import ConcreteHashing, LocalHashing, Prior, Threat, assess
+    >>> threat = Threat(Prior.uniform(10))
+    >>> assess(ConcreteHashing(10, epsilon=2.0, hash_range=8, family="polynomial"), threat)
+    Risk(advantage=0.264211, success=0.364211, baseline=0.1, exact)
+    >>> assess(LocalHashing(10, epsilon=2.0, hash_range=8), threat)
+    Risk(advantage=0.217366, success=0.317366, baseline=0.1, exact)
     """
 
     def __init__(
-        self,
-        size: int,
-        epsilon: float,
-        hash_range: int,
-        family: str | npt.ArrayLike = "mixing",
-        prime: int | None = None,
+        self, size: int, epsilon: float, hash_range: int, family: str | HashFamily | npt.ArrayLike = "mixing"
     ) -> None:
         self.size, self._epsilon = as_size(size), as_epsilon(epsilon)
         self.hash_range = as_whole("hash_range", hash_range, least=2)
         require(self.hash_range < 1 << 62, f"hash_range must be below 2^62, got {hash_range}", MechanismError)
-        require(
-            prime is None or (isinstance(family, str) and family == "polynomial"),
-            "A prime is for the polynomial family only.",
-            MechanismError,
-        )
-        self.family = self._family(family, prime)
-        self._given = family, prime
+        self.family = _as_family(family, self.size, self.hash_range)
         self._response = GRR(self.hash_range, self._epsilon)
-
-    def _family(self, family: str | npt.ArrayLike, prime: int | None) -> HashFamily:
-        if not isinstance(family, str):
-            return ListedHashes(self.size, self.hash_range, family)
-        require(
-            family in ("mixing", "polynomial"),
-            f"family is 'mixing', 'polynomial' or a table hashes x records, got {family!r}",
-            MechanismError,
-        )
-        if family == "polynomial":
-            return PolynomialHashes(self.size, self.hash_range, prime)
-        return MixingHashes(self.hash_range)
 
     @property
     def epsilon(self) -> float:
         return self._epsilon if self.size > 1 and self.family.separation > 0 else 0.0
 
     def with_epsilon(self, epsilon: float) -> ConcreteHashing:
-        return ConcreteHashing(self.size, epsilon, self.hash_range, *self._given)
+        return ConcreteHashing(self.size, epsilon, self.hash_range, self.family)
 
     def delta_at(self, epsilon: float) -> float:
         """Hashes that tell two records apart do so as randomised response does; the others tell nothing."""
@@ -213,7 +199,7 @@ class ConcreteHashing(Mechanism):
             and pairs.shape[1] == 2
             and np.issubdtype(pairs.dtype, np.integer)
             and bool(np.all((pairs >= 0) & (pairs < limits))),
-            f"An output of {self!r} is a pair of whole numbers, a hash below {limits[0]} and a value below {limits[1]}.",
+            f"An output of {self!r} is a pair of whole numbers: a hash below {limits[0]}, a value below {limits[1]}.",
             MechanismError,
         )
         numbers = pairs.astype(np.int64, copy=False)
@@ -229,8 +215,25 @@ class ConcreteHashing(Mechanism):
             yield np.stack(np.divmod(number, self.hash_range), axis=1)
 
     def _parameters(self) -> dict[str, Any]:
-        prime = {"prime": self.family.prime} if isinstance(self.family, PolynomialHashes) else {}
-        return {"epsilon": self.epsilon, "hash_range": self.hash_range, "family": self.family.name} | prime
+        return {"epsilon": self.epsilon, "hash_range": self.hash_range, "family": self.family.name}
+
+
+def _as_family(family: str | HashFamily | npt.ArrayLike, size: int, hash_range: int) -> HashFamily:
+    if isinstance(family, str):
+        require(
+            family in ("mixing", "polynomial"),
+            f"family is 'mixing', 'polynomial', a table hashes x records or a HashFamily, got {family!r}",
+            MechanismError,
+        )
+        return MixingHashes(hash_range) if family == "mixing" else PolynomialHashes(size, hash_range)
+    made = family if isinstance(family, HashFamily) else ListedHashes(hash_range, family)
+    require(
+        size <= made.size and hash_range == made.hash_range,
+        f"These hashes take {made.size} records to {made.hash_range} values; asked for are {size} records and "
+        f"{hash_range} values.",
+        MechanismError,
+    )
+    return made
 
 
 def _mix(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
