@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from dprisk import BLH, GRR, OLH, OUE, SUE, LocalHashing, SubsetSelection, UnaryEncoding
+from dprisk import BLH, GRR, OLH, OUE, SUE, THE, LocalHashing, SubsetSelection, UnaryEncoding
 from dprisk.mechanisms import SetProtocol
 from dprisk.types import BoolArray, FloatArray, IntArray
 
@@ -51,6 +51,7 @@ def set_protocols(draw: st.DrawFn, size: int) -> SetProtocol:
         OUE(size, epsilon),
         BLH(size, epsilon),
         OLH(size, epsilon),
+        THE(size, epsilon),
         LocalHashing(size, epsilon, draw(st.integers(2, 6))),
         SubsetSelection(size, epsilon, draw(st.integers(1, max(1, size - 1)))),
         UnaryEncoding(size, draw(unit), draw(unit)),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dprisk import GRR, OUE, Line, Prior, Ring, SubsetSelection, Threat, UnaryEncoding, assess
+from dprisk import GRR, OUE, SHE, THE, Line, Prior, Ring, SubsetSelection, Threat, UnaryEncoding, assess
 from dprisk.cli import main
 
 
@@ -55,6 +55,12 @@ ABC = Prior({"a": 0.5, "b": 0.3, "c": 0.2})
             "--mechanism oue --epsilon 1 --size 30 --prior zipf:1.1 --knows all",
             lambda: assess(OUE(30, 1.0), Threat.membership(Prior.zipf(30, 1.1))),
         ),
+        ("--mechanism she --epsilon 3 --size 50", lambda: assess(SHE(50, 3.0), Threat(Prior.uniform(50)))),
+        ("--mechanism the --epsilon 2 --prior {prior}", lambda: assess(THE(3, 2.0), Threat(ABC))),
+        (
+            "--mechanism the --epsilon 2 --threshold 0.8 --size 9",
+            lambda: assess(THE(9, 2.0, 0.8), Threat(Prior.uniform(9))),
+        ),
         ("--mechanism ss --epsilon 1 --prior {prior}", lambda: assess(SubsetSelection(3, 1.0), Threat(ABC))),
         (
             "--mechanism ue --p 0.7 --q 0.2 --prior {prior} --knows {groups}",
@@ -87,7 +93,9 @@ def test_json_tells_what_the_library_computes(
     assert told["inputs"]["size"] == risk.threat.prior.size
 
 
-@pytest.mark.parametrize("name", ["grr", "sue", "oue", "ss", "blh", "olh", "exponential", "geometric", "laplace"])
+@pytest.mark.parametrize(
+    "name", ["grr", "sue", "oue", "ss", "blh", "olh", "she", "the", "exponential", "geometric", "laplace"]
+)
 def test_every_name_works(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     code, out, _ = run(capsys, monkeypatch, "assess", "--mechanism", name, "--epsilon", "1", "--size", "8", "--json")
     assert code == 0
@@ -138,6 +146,9 @@ def test_an_estimate_is_marked(capsys: pytest.CaptureFixture[str], monkeypatch: 
         ("--mechanism grr --epsilon 1 --size 5 --within -2", "at least 0, got -2"),
         ("--mechanism grr --epsilon 1 --size 5 --within nan", "got nan"),
         ("--mechanism grr --epsilon 1 --size 5 --within 1 --space plane", "'line' or 'ring'"),
+        ("--mechanism the --epsilon 1 --size 5 --threshold 2", "threshold must lie in [0, 1]"),
+        ("--mechanism she --epsilon 1 --size 5 --threshold 0.7", "--threshold has no meaning for she"),
+        ("--mechanism she --epsilon 0 --size 5", "SHE needs epsilon > 0"),
         ("--mechanism grr --epsilon 1 --size 5 --p 0.5", "--p has no meaning for grr"),
         ("--mechanism matrix --matrix {ragged}", "rows of equal length"),
         ("--mechanism matrix --matrix {matrix} --size 7", "takes 3 records, the prior has 7"),

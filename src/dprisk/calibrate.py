@@ -17,7 +17,7 @@ from dprisk.assess import Risk, WorstCase, assess
 from dprisk.errors import GuaranteeError, ParameterError, as_number, as_whole, fail, require
 from dprisk.guarantees import ZCDP, ApproxDP, GaussianDP, Guarantee, dp_sgd
 from dprisk.guarantees.base import Relation
-from dprisk.mechanisms import OLH, Gaussian, Laplace, Mechanism, SetProtocol
+from dprisk.mechanisms import OLH, SHE, Gaussian, Laplace, Mechanism, SetProtocol
 from dprisk.search import Family, Found, Measure, Subject, weakest
 from dprisk.threat import Threat
 
@@ -308,6 +308,6 @@ def _error(subject: Subject) -> dict[str, float]:
         return {"95 % error": subject.scale * math.log(20)}
     if isinstance(subject, Gaussian):
         return {"95 % error": 1.959963984540054 * subject.sigma}
-    if isinstance(subject, SetProtocol):
+    if isinstance(subject, SetProtocol | SHE):
         return {"variance of a frequency, times reports": subject.frequency_variance()}
     return {}

@@ -24,7 +24,9 @@ from dprisk.mechanisms import (
     GRR,
     OLH,
     OUE,
+    SHE,
     SUE,
+    THE,
     Exponential,
     Gaussian,
     Geometric,
@@ -70,6 +72,8 @@ MECHANISMS = {
     "ss": Kind(SubsetSelection, "epsilon", "subset_size"),
     "blh": Kind(BLH, "epsilon"),
     "olh": Kind(OLH, "epsilon"),
+    "she": Kind(SHE, "epsilon"),
+    "the": Kind(THE, "epsilon", "threshold"),
     "exponential": Kind(_exponential, "epsilon", "space"),
     "geometric": Kind(lambda size, epsilon, ends="clamp": Geometric(size, epsilon, ends=ends), "epsilon", "ends"),
     "laplace": Kind(Laplace, "epsilon"),
@@ -94,7 +98,7 @@ GUARANTEES = {
     ),
 }
 SPACED = {"exponential", "geometric", "laplace", "gaussian"}  # which take the records to be equally spaced
-OPTIONAL = {"subset_size", "ends", "space", "relation"}
+OPTIONAL = {"subset_size", "threshold", "ends", "space", "relation"}
 SUBJECT = (
     click.option("--mechanism", metavar="NAME", help=f"One of {', '.join(MECHANISMS)}."),
     click.option("--guarantee", metavar="NAME", help=f"Instead of a mechanism: one of {', '.join(GUARANTEES)}."),
@@ -110,6 +114,7 @@ SUBJECT = (
     click.option("--q", type=float, help="ue: chance that another bit is on."),
     click.option("--sigma", type=float, help="mechanism gaussian: standard deviation, positions over [0, 1]."),
     click.option("--subset-size", type=int, help="ss: records in a report; chosen from epsilon if left out."),
+    click.option("--threshold", type=float, help="the: entries above it are reported; of least variance if left out."),
     click.option("--ends", help="geometric: clamp (default) or truncate."),
     click.option(
         "--matrix", type=click.Path(path_type=Path), help="matrix: CSV without header or .npy, a line for each record."

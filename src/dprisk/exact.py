@@ -15,7 +15,8 @@ import numpy as np
 from dprisk import closed_forms
 from dprisk.breakpoints import partition
 from dprisk.errors import MechanismError, TooLargeError, require
-from dprisk.mechanisms import GRR, Mechanism, SetProtocol
+from dprisk.histogram_exact import histogram_encoding
+from dprisk.mechanisms import GRR, SHE, Mechanism, SetProtocol
 from dprisk.mechanisms.additive import Additive
 from dprisk.mechanisms.noise import SymmetricNoise
 from dprisk.optimum import Optimum
@@ -121,13 +122,11 @@ def _structure(mechanism: Mechanism, threat: Threat) -> Optimum | None:
     if isinstance(mechanism, GRR):
         return closed_forms.randomised_response(mechanism, threat)
     simplest = threat.success.is_exact and threat.knows.is_none and threat.prior.is_uniform
-    if (
-        isinstance(mechanism, Additive)
-        and isinstance(mechanism.noise, SymmetricNoise)
-        and mechanism.is_open
-        and simplest
-    ):
-        return closed_forms.nearest_position(mechanism, mechanism.noise)
+    if simplest and isinstance(mechanism, Additive) and mechanism.is_open:
+        noise = mechanism.noise
+        return closed_forms.nearest_position(mechanism, noise) if isinstance(noise, SymmetricNoise) else None
+    if simplest and isinstance(mechanism, SHE):
+        return histogram_encoding(mechanism, threat)
     return None
 
 

@@ -5,6 +5,8 @@ from dprisk.mechanisms.base import Mechanism
 from dprisk.mechanisms.combined import OnAttribute, PostProcessed, Product, Repeated
 from dprisk.mechanisms.exponential import Exponential
 from dprisk.mechanisms.geometric import Geometric
+from dprisk.mechanisms.hashing import ConcreteHashing
+from dprisk.mechanisms.histogram import SHE, THE
 from dprisk.mechanisms.sets import BLH, GRR, OLH, OUE, SUE, LocalHashing, SetProtocol, SubsetSelection, UnaryEncoding
 from dprisk.mechanisms.tabled import Matrix, Tabled
 
@@ -13,7 +15,10 @@ __all__ = [
     "GRR",
     "OLH",
     "OUE",
+    "SHE",
     "SUE",
+    "THE",
+    "ConcreteHashing",
     "Exponential",
     "Gaussian",
     "Geometric",
