@@ -11,9 +11,9 @@ import math
 
 import numpy as np
 
-from dprisk import closed_forms
+from dprisk import closed_forms, independent_scores
 from dprisk.errors import MechanismError, TooLargeError, require
-from dprisk.mechanisms import GRR, Mechanism, SetProtocol
+from dprisk.mechanisms import GRR, Mechanism, SetProtocol, VectorGaussian
 from dprisk.mechanisms.additive import Additive
 from dprisk.optimum import Optimum
 from dprisk.reach import Reach, Windows
@@ -107,6 +107,8 @@ def _structure(mechanism: Mechanism, threat: Threat) -> Optimum | None:
     simplest = threat.success.is_exact and threat.knows.is_none and threat.prior.is_uniform
     if isinstance(mechanism, Additive) and simplest:
         return closed_forms.equispaced_noise(mechanism, threat)
+    if isinstance(mechanism, VectorGaussian):
+        return independent_scores.best_attacker(mechanism, threat)
     return None
 
 

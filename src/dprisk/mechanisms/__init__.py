@@ -7,6 +7,7 @@ from dprisk.mechanisms.exponential import Exponential
 from dprisk.mechanisms.geometric import Geometric
 from dprisk.mechanisms.sets import BLH, GRR, OLH, OUE, SUE, LocalHashing, SetProtocol, SubsetSelection, UnaryEncoding
 from dprisk.mechanisms.tabled import Matrix, Tabled
+from dprisk.mechanisms.vectors import VectorGaussian, VectorLaplace
 
 __all__ = [
     "BLH",
@@ -29,4 +30,6 @@ __all__ = [
     "SubsetSelection",
     "Tabled",
     "UnaryEncoding",
+    "VectorGaussian",
+    "VectorLaplace",
 ]
