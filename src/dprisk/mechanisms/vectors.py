@@ -22,6 +22,7 @@ from dprisk.tables import as_floats
 from dprisk.types import AnyArray, FloatArray
 
 RANK = 1e-12  # directions in which the means spread less than this part of the widest are left out
+SOME = 64  # so many records show whether the means lie in few directions
 KEPT = 1e-10  # a distance may change by this part of the noise, or a hundredth of it of itself, when they are
 
 
@@ -127,19 +128,24 @@ class VectorGaussian(VectorNoise):
         """The output's coordinates in the span of the differences of the means, at most one fewer than records.
 
         Noise orthogonal to that span tells nothing. On a line it is the one-dimensional `Gaussian`. The mechanism
-        itself is returned if no direction can be left out without changing a distance that counts.
+        itself is returned if too few directions to matter could be left out, or one that counts would be.
         """
         return self._in_the_span
 
     @cached_property
     def _in_the_span(self) -> Mechanism:
         moved = self.means - self.means[0]
+        if self.dimension < 2 * self.size and np.linalg.matrix_rank(moved[1:SOME]) == SOME - 1:
+            return self  # many records in many directions, few of which could be left out
         if self.dimension > 1:
-            _, spread, axes = np.linalg.svd(moved, full_matrices=False)
+            from scipy.linalg import qr
+
+            triangle, order = qr(moved.T, mode="r", pivoting=True)  # coordinates in the basis Q, farthest mean first
+            spread = np.abs(np.diagonal(triangle))
             rank = max(1, int(np.count_nonzero(spread > RANK * spread[0])))
             if rank == self.dimension:
                 return self
-            moved = moved @ axes[:rank].T
+            moved = triangle[:rank, np.argsort(order)].T
             for before, after in zip(self._distances(self.means), self._distances(moved), strict=True):
                 if not np.allclose(before, after, rtol=KEPT / 100, atol=KEPT * self.noise):
                     return self
