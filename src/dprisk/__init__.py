@@ -6,7 +6,7 @@ Of 1000 people like this one, an attacker guesses 69 right after seeing the repo
 """
 
 from dprisk.assess import Assessment, GroupRisk, Risk, WorstCase, assess
-from dprisk.attacks import OptimalAttack
+from dprisk.attacks import OptimalAttack, SimplifiedAttack
 from dprisk.calibrate import DPSGD, Calibration, calibrate
 from dprisk.errors import DpriskError
 from dprisk.guarantees import (
@@ -46,6 +46,8 @@ from dprisk.mechanisms import (
     Repeated,
     SubsetSelection,
     UnaryEncoding,
+    VectorGaussian,
+    VectorLaplace,
 )
 from dprisk.prior import Prior
 from dprisk.success import Attributes, Balls, Distances, Exact, Graph, Line, Ring, Success
@@ -96,11 +98,14 @@ __all__ = [
     "Repeated",
     "Ring",
     "Risk",
+    "SimplifiedAttack",
     "SubsetSelection",
     "Success",
     "Threat",
     "TradeOff",
     "UnaryEncoding",
+    "VectorGaussian",
+    "VectorLaplace",
     "WorstCase",
     "assess",
     "calibrate",

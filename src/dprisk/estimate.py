@@ -17,7 +17,9 @@ from dprisk.types import FloatArray, IntArray
 
 Progress = Callable[[int, int, float], None]  # told of outputs drawn, outputs wanted, and the advantage so far
 BLOCK_CELLS = 1 << 21
-MAX_SAMPLES, MIN_SAMPLES, SAMPLE_CELLS = 20_000, 500, 1 << 28
+MIN_SAMPLES, FEW_SAMPLES, MAX_SAMPLES = 500, 20_000, 1 << 20
+FEW_CELLS, MANY_CELLS = 1 << 28, 1 << 26  # records times samples; records times numbers sampled
+MAX_STRATA, MIN_ROUNDS = 16, 50_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +41,12 @@ class Estimate(Optimum):
         }
 
 
-def default_samples(threat: Threat) -> int:
-    """As many outputs as a few seconds allow."""
-    return int(np.clip(SAMPLE_CELLS // threat.prior.size, MIN_SAMPLES, MAX_SAMPLES))
+def default_samples(mechanism: Mechanism) -> int:
+    """As many outputs as about two seconds allow: a million of a few numbers each for a few records."""
+    m = mechanism.size
+    numbers = _count_numbers(mechanism.sample([0], np.random.default_rng(0)))
+    few = int(np.clip(FEW_CELLS // m, MIN_SAMPLES, FEW_SAMPLES))
+    return int(np.clip(MANY_CELLS // (m * numbers), few, MAX_SAMPLES))
 
 
 def checked(samples: int | None, confidence: float) -> tuple[int | None, float]:
@@ -64,29 +69,36 @@ def best_attacker(
     With theta drawn from the mechanism on Z ~ pi, the posterior success sum_x max_c pi(c | theta) has mean ReRo, the
     gain sum_x max_c [pi(c | theta) - pi(c)] has mean RAD: no attack is simulated, only outputs are. The posterior of
     the best blind guess has the baseline as its mean; subtracting it leaves values in [0, 1] that vary less.
+
+    Many samples are drawn in rounds, in each of which the records come in their due proportion. The rounds are
+    independent and their means lie in [0, 1], and vary less than those of as many outputs of random records.
     """
     require_match(mechanism, threat)
     mechanism = mechanism.sufficient()
     samples, confidence = checked(samples, confidence)
-    samples = samples or default_samples(threat)
+    samples = samples or default_samples(mechanism)
+    strata = int(np.clip(samples // MIN_ROUNDS, 1, MAX_STRATA))
+    rounds = -(-samples // strata)
+    samples = rounds * strata
     pi, reach = threat.prior.weights, threat.reach
     mass = reach.sums(pi[:, None])
     blind = _first_best(reach, mass)
-    block = max(1, BLOCK_CELLS // (pi.size + reach.guess.size))
+    block = max(1, BLOCK_CELLS // ((pi.size + reach.guess.size) * strata))
     advantages, successes = [], []
     by_group = np.zeros((2, reach.starts.size))
-    for child, start in zip(rng.spawn(-(-samples // block)), range(0, samples, block), strict=True):
-        count = min(block, samples - start)
-        outputs = mechanism.sample(child.choice(pi.size, size=count, p=pi), child)
+    for child, start in zip(rng.spawn(-(-rounds // block)), range(0, rounds, block), strict=True):
+        count = min(block, rounds - start)
+        outputs = mechanism.sample(draw_records(pi, count, strata, child), child)
         hits = reach.sums(posterior(mechanism.log_likelihood(outputs), pi))
         luck = hits[blind] - mass[blind]
         gains = reach.best(hits - mass) - luck
         best = reach.best(hits) - luck
         by_group += gains.sum(axis=1), best.sum(axis=1)
-        advantages.append(gains.sum(axis=0))
-        successes.append(best.sum(axis=0))
+        advantages.append(gains.sum(axis=0).reshape(count, strata).mean(axis=1))
+        successes.append(best.sum(axis=0).reshape(count, strata).mean(axis=1))
         if progress is not None:
-            progress(start + count, samples, float(by_group[0].sum()) / (start + count))
+            drawn = (start + count) * strata
+            progress(drawn, samples, float(by_group[0].sum()) / drawn)
     advantage, success = np.concatenate(advantages), np.concatenate(successes)
     by_group /= samples
     return Estimate(
@@ -100,6 +112,18 @@ def best_attacker(
     )
 
 
+def draw_records(pi: FloatArray, rounds: int, strata: int, rng: np.random.Generator) -> IntArray:
+    """`rounds` times `strata` records, each round's one after the other.
+
+    The i-th of a round is the prior's quantile at a random place in [i, i + 1) / strata, so that the mean of a function
+    over a round is unbiased and, by stratification, never varies more than over as many independent records.
+    """
+    cumulative = np.cumsum(pi)
+    places = (np.arange(strata) + rng.random((rounds, strata))).ravel() / strata
+    places = np.minimum(places, np.nextafter(1.0, 0.0))
+    return np.searchsorted(cumulative / cumulative[-1], places, side="right")
+
+
 def mean_interval(values: FloatArray, low: float, high: float, confidence: float) -> tuple[float, float]:
     """A confidence interval for the mean of independent values in [low, high], valid at any sample size.
 
@@ -110,6 +134,11 @@ def mean_interval(values: FloatArray, low: float, high: float, confidence: float
     width = math.sqrt(2 * float(values.var(ddof=1)) * log_term / n) + 7 * (high - low) * log_term / (3 * (n - 1))
     mean = float(values.mean())
     return max(low, mean - width), min(high, mean + width)
+
+
+def _count_numbers(outputs: Any) -> int:
+    """How many numbers there are in outputs, also in the nested pairs of products."""
+    return sum(map(_count_numbers, outputs)) if isinstance(outputs, tuple) else int(np.size(outputs))
 
 
 def _first_best(reach: Reach, mass: FloatArray) -> IntArray:

@@ -12,11 +12,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from dprisk import closed_forms
+from dprisk import closed_forms, independent_scores
 from dprisk.breakpoints import partition
 from dprisk.errors import MechanismError, TooLargeError, require
 from dprisk.histogram_exact import histogram_encoding
-from dprisk.mechanisms import GRR, SHE, Mechanism, SetProtocol
+from dprisk.mechanisms import GRR, SHE, Mechanism, SetProtocol, VectorGaussian
 from dprisk.mechanisms.additive import Additive
 from dprisk.mechanisms.noise import SymmetricNoise
 from dprisk.optimum import Optimum
@@ -127,6 +127,8 @@ def _structure(mechanism: Mechanism, threat: Threat) -> Optimum | None:
         return closed_forms.nearest_position(mechanism, noise) if isinstance(noise, SymmetricNoise) else None
     if simplest and isinstance(mechanism, SHE):
         return histogram_encoding(mechanism, threat)
+    if isinstance(mechanism, VectorGaussian):
+        return independent_scores.best_attacker(mechanism, threat)
     return None
 
 

@@ -1,5 +1,6 @@
 """Guessers: what an attacker does with an output."""
 
 from dprisk.attacks.optimal import OptimalAttack
+from dprisk.attacks.simplified import SimplifiedAttack
 
-__all__ = ["OptimalAttack"]
+__all__ = ["OptimalAttack", "SimplifiedAttack"]

@@ -38,24 +38,8 @@ class OptimalAttack:
         `known` is the number of each target's knowledge group, `threat.knows.groups[record]`; it may be left
         out if the attacker knows nothing.
         """
-        reach, knows = self.threat.reach, self.threat.knows
-        count = number_of(outputs)
-        require(
-            known is not None or knows.is_none,
-            "This attacker knows something of each target: pass its group as `known`.",
-            ThreatError,
-        )
-        group = np.zeros(count, dtype=np.int64) if known is None else np.asarray(known)
-        require(
-            group.shape == (count,) and np.issubdtype(group.dtype, np.integer),
-            f"Give the number of a group for each of the {count} outputs.",
-            ThreatError,
-        )
-        require(
-            bool(np.all((group >= 0) & (group < knows.n_groups))),
-            f"Group numbers must lie in 0..{knows.n_groups - 1}.",
-            ThreatError,
-        )
+        reach, count = self.threat.reach, number_of(outputs)
+        group = known_groups(self.threat, known, count)
         guesses = np.empty(count, dtype=np.int64)
         step = block_size(reach, self.threat.prior.size)
         for start in range(0, count, step):
@@ -66,3 +50,25 @@ class OptimalAttack:
             tied = worth >= worth.max(axis=0) - self._tie[group[mine]]
             guesses[mine] = reach.guess[np.where(tied, rng.random(worth.shape), -1.0).argmax(axis=0)]
         return guesses
+
+
+def known_groups(threat: Threat, known: npt.ArrayLike | None, count: int) -> IntArray:
+    """The number of each target's knowledge group, checked; all 0 if nothing is known."""
+    knows = threat.knows
+    require(
+        known is not None or knows.is_none,
+        "This attacker knows something of each target: pass its group as `known`.",
+        ThreatError,
+    )
+    group = np.zeros(count, dtype=np.int64) if known is None else np.asarray(known)
+    require(
+        group.shape == (count,) and np.issubdtype(group.dtype, np.integer),
+        f"Give the number of a group for each of the {count} outputs.",
+        ThreatError,
+    )
+    require(
+        bool(np.all((group >= 0) & (group < knows.n_groups))),
+        f"Group numbers must lie in 0..{knows.n_groups - 1}.",
+        ThreatError,
+    )
+    return group

@@ -9,6 +9,7 @@ from dprisk.mechanisms.hashing import ConcreteHashing
 from dprisk.mechanisms.histogram import SHE, THE
 from dprisk.mechanisms.sets import BLH, GRR, OLH, OUE, SUE, LocalHashing, SetProtocol, SubsetSelection, UnaryEncoding
 from dprisk.mechanisms.tabled import Matrix, Tabled
+from dprisk.mechanisms.vectors import VectorGaussian, VectorLaplace
 
 __all__ = [
     "BLH",
@@ -34,4 +35,6 @@ __all__ = [
     "SubsetSelection",
     "Tabled",
     "UnaryEncoding",
+    "VectorGaussian",
+    "VectorLaplace",
 ]

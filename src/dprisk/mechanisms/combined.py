@@ -15,6 +15,7 @@ from dprisk.errors import MechanismError, as_epsilon, as_whole, require
 from dprisk.guarantees import Guarantee
 from dprisk.mechanisms.base import PAIRWISE_CELLS, Mechanism
 from dprisk.mechanisms.tabled import Matrix
+from dprisk.mechanisms.vectors import VectorGaussian, as_vector_gaussian
 from dprisk.types import AnyArray, FloatArray, IntArray
 
 
@@ -65,6 +66,13 @@ class Repeated(Mechanism):
         parts = (self.mechanism.log_likelihood(reports[:, turn]) for turn in range(self.times))
         total: FloatArray = np.sum(list(parts), axis=0)
         return total
+
+    def sufficient(self) -> Mechanism:
+        """Of Gaussian reports the law of their mean, whose noise is smaller by sqrt(times); otherwise itself."""
+        single = as_vector_gaussian(self.mechanism.sufficient())
+        if single is None:
+            return self
+        return VectorGaussian(single.means, single.sigma, single.steps * self.times).sufficient()
 
     @property
     def n_outputs(self) -> float:
@@ -130,6 +138,19 @@ class Product(Mechanism):
             MechanismError,
         )
         return self.first.log_likelihood(outputs[0]) + self.second.log_likelihood(outputs[1])
+
+    def sufficient(self) -> Mechanism:
+        """Of two Gaussian releases one on the joint means, each scaled to the smaller noise; otherwise itself."""
+        one, two = (as_vector_gaussian(part.sufficient()) for part in (self.first, self.second))
+        if one is None or two is None:
+            return self
+        noise = min(one.noise, two.noise)
+        joint = np.concatenate([part.means * (noise / part.noise) for part in (one, two)], axis=1)
+        return VectorGaussian(joint, noise).sufficient()
+
+    def guarantee(self) -> Guarantee:
+        same = self.sufficient()
+        return super().guarantee() if same is self else same.guarantee()
 
     @property
     def n_outputs(self) -> float:

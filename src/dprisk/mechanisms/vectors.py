@@ -1,0 +1,241 @@
+"""Noise on vectors: one mean vector for each record, independent noise on each coordinate.
+
+Histograms, marginals and the gradient of one step of DP-SGD are released this way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dprisk.errors import MechanismError, as_epsilon, as_number, as_whole, require
+from dprisk.guarantees import GaussianDP, Guarantee, TradeOff
+from dprisk.guarantees.curves import from_profile
+from dprisk.mechanisms.additive import Gaussian, Laplace
+from dprisk.mechanisms.base import Mechanism
+from dprisk.tables import as_floats
+from dprisk.types import AnyArray, FloatArray
+
+RANK = 1e-12  # directions in which the means spread less than this part of the widest are left out
+SOME = 64  # so many records show whether the means lie in few directions
+KEPT = 1e-10  # a distance may change by this part of the noise, or a hundredth of it of itself, when they are
+
+
+class VectorNoise(Mechanism):
+    """The record's mean vector plus noise; outputs are the rows of a matrix."""
+
+    means: FloatArray
+    _metric: str
+
+    @property
+    def dimension(self) -> int:
+        """The number of coordinates."""
+        return int(self.means.shape[1])
+
+    def _set_means(self, means: npt.ArrayLike) -> None:
+        array = as_floats(means, "The means", MechanismError)
+        require(
+            array.ndim == 2 and array.size > 0,
+            f"The means are a table with a row for each record and a column for each coordinate, "
+            f"got shape {array.shape}.",
+            MechanismError,
+        )
+        require(bool(np.all(np.abs(array) <= 1e50)), "The means must be finite numbers, at most 1e50.", MechanismError)
+        array.setflags(write=False)
+        self.means, self.size = array, array.shape[0]
+
+    @cached_property
+    def width(self) -> float:
+        """The largest distance between the means of two records."""
+        return max(float(rows.max()) for rows in self._distances(self.means))
+
+    def _distances(self, points: FloatArray) -> Iterator[FloatArray]:
+        """The distances between all pairs of points, some rows at a time."""
+        from scipy.spatial.distance import cdist
+
+        step = max(1, (1 << 20) // len(points))
+        return (cdist(points[start : start + step], points, self._metric) for start in range(0, len(points), step))
+
+    def rows(self, outputs: npt.ArrayLike) -> FloatArray:
+        """Outputs, checked: one row of `dimension` numbers for each."""
+        rows = as_floats(outputs, "Outputs", MechanismError)
+        require(
+            rows.ndim == 2 and rows.shape[1] == self.dimension,
+            f"Each output is a row of {self.dimension} numbers, got shape {rows.shape}.",
+            MechanismError,
+        )
+        require(bool(np.all(np.isfinite(rows))), "Outputs must be finite numbers.", MechanismError)
+        return rows
+
+
+class VectorGaussian(VectorNoise):
+    """Gaussian noise of standard deviation sigma on each coordinate, in `steps` releases of the same means.
+
+    The mean of the releases is sufficient, so that is the output: its noise has standard deviation sigma / sqrt(steps).
+    Full-batch DP-SGD with gradients that do not change is such a release. It is epsilon-DP for no epsilon.
+
+    >>> VectorGaussian([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]], sigma=2.0, steps=4)
+    VectorGaussian(size=3, dimension=2, sigma=2, steps=4)
+    """
+
+    _metric = "euclidean"
+
+    def __init__(self, means: npt.ArrayLike, sigma: float, steps: int = 1) -> None:
+        self._set_means(means)
+        sigma = as_number("sigma", sigma)
+        require(1e-100 < sigma < 1e100, f"sigma must be finite and above 0, got {sigma:g}", MechanismError)
+        self.sigma, self.steps = sigma, as_whole("steps", steps)
+
+    @property
+    def noise(self) -> float:
+        """The standard deviation of the output: sigma / sqrt(steps)."""
+        return self.sigma / math.sqrt(self.steps)
+
+    @property
+    def epsilon(self) -> float:
+        return math.inf if self.width > 0 else 0.0
+
+    def pairwise_epsilon(self) -> FloatArray:
+        rows = [np.where(distances > 0, math.inf, 0.0) for distances in self._distances(self.means)]
+        return np.concatenate(rows)
+
+    def with_epsilon(self, epsilon: float) -> VectorGaussian:
+        raise MechanismError("Gaussian noise is epsilon-DP for no epsilon; set sigma instead.")
+
+    def delta_at(self, epsilon: float) -> float:
+        return self.guarantee().delta_at(epsilon)
+
+    def guarantee(self) -> Guarantee:
+        """mu-Gaussian DP, mu the largest distance between two means over the noise: only the distance counts."""
+        return GaussianDP(self.width / self.noise)
+
+    def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
+        means = self.means[self._records(records)]
+        return means + rng.normal(scale=self.noise, size=means.shape)
+
+    def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
+        from scipy.spatial.distance import cdist
+
+        standard: FloatArray = cdist(self.rows(outputs), self.means) / self.noise
+        return -(standard**2) / 2 - self.dimension * math.log(self.noise * math.sqrt(2 * math.pi))
+
+    def sufficient(self) -> Mechanism:
+        """The output's coordinates in the span of the differences of the means, at most one fewer than records.
+
+        Noise orthogonal to that span tells nothing. On a line it is the one-dimensional `Gaussian`. The mechanism
+        itself is returned if too few directions to matter could be left out, or one that counts would be.
+        """
+        return self._in_the_span
+
+    @cached_property
+    def _in_the_span(self) -> Mechanism:
+        moved = self.means - self.means[0]
+        if self.dimension < 2 * self.size and np.linalg.matrix_rank(moved[1:SOME]) == SOME - 1:
+            return self  # many records in many directions, few of which could be left out
+        if self.dimension > 1:
+            from scipy.linalg import qr
+
+            triangle, order = qr(moved.T, mode="r", pivoting=True)  # coordinates in the basis Q, farthest mean first
+            spread = np.abs(np.diagonal(triangle))
+            rank = max(1, int(np.count_nonzero(spread > RANK * spread[0])))
+            if rank == self.dimension:
+                return self
+            moved = triangle[:rank, np.argsort(order)].T
+            for before, after in zip(self._distances(self.means), self._distances(moved), strict=True):
+                if not np.allclose(before, after, rtol=KEPT / 100, atol=KEPT * self.noise):
+                    return self
+        return _on_a_line(moved[:, 0], self.noise) if moved.shape[1] == 1 else VectorGaussian(moved, self.noise)
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"dimension": self.dimension, "sigma": self.sigma, "steps": self.steps}
+
+
+class VectorLaplace(VectorNoise):
+    """Laplace noise of the same scale on each coordinate: epsilon is the largest L1 distance of two means over it.
+
+    >>> VectorLaplace([[1.0, 0.0], [0.0, 1.0]], scale=4.0)
+    VectorLaplace(size=2, dimension=2, scale=4, epsilon=0.5)
+    """
+
+    _metric = "cityblock"
+
+    def __init__(self, means: npt.ArrayLike, scale: float) -> None:
+        self._set_means(means)
+        scale = as_number("scale", scale)
+        require(1e-100 < scale < 1e100, f"scale must be finite and above 0, got {scale:g}", MechanismError)
+        self.scale = scale
+
+    @property
+    def epsilon(self) -> float:
+        return self.width / self.scale
+
+    def pairwise_epsilon(self) -> FloatArray:
+        return np.concatenate(list(self._distances(self.means))) / self.scale
+
+    def with_epsilon(self, epsilon: float) -> VectorLaplace:
+        epsilon = as_epsilon(epsilon)
+        if self.width == 0:
+            return self
+        require(epsilon > 1e-300, "Laplace noise needs epsilon > 0: at 0 its scale is infinite", MechanismError)
+        return VectorLaplace(self.means, self.width / epsilon)
+
+    def delta_at(self, epsilon: float) -> float:
+        """1 - exp((epsilon - own epsilon) / 2).
+
+        The smallest delta if the two farthest records differ in one coordinate, at least it otherwise: moving the mean
+        coordinate by coordinate is a chain of tests, and on a line the chain is as easy to test as its ends.
+        """
+        return max(0.0, -math.expm1((as_epsilon(epsilon) - self.epsilon) / 2))
+
+    def guarantee(self) -> Guarantee:
+        """The curve of the profile `delta_at`, by 400 of its tangents."""
+        epsilons = np.linspace(0.0, min(self.epsilon, 700.0), 400)
+        alpha, beta = from_profile(epsilons, -np.expm1((epsilons - self.epsilon) / 2))
+        return TradeOff(alpha, beta, linear=True, epsilon=self.epsilon)
+
+    def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
+        means = self.means[self._records(records)]
+        return means + rng.laplace(scale=self.scale, size=means.shape)
+
+    def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
+        from scipy.spatial.distance import cdist
+
+        far: FloatArray = cdist(self.rows(outputs), self.means, self._metric)
+        return -far / self.scale - self.dimension * math.log(2 * self.scale)
+
+    def sufficient(self) -> Mechanism:
+        """The coordinates in which records differ; if that is one, the one-dimensional `Laplace`."""
+        differ = np.flatnonzero(np.any(self.means != self.means[0], axis=0))
+        if differ.size <= 1:
+            return _laplace_on_a_line(self.means[:, differ[0] if differ.size else 0], self.scale)
+        return self if differ.size == self.dimension else VectorLaplace(self.means[:, differ], self.scale)
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"dimension": self.dimension, "scale": self.scale, "epsilon": self.epsilon}
+
+
+def as_vector_gaussian(mechanism: Mechanism) -> VectorGaussian | None:
+    """Gaussian noise on numbers or vectors as a `VectorGaussian`; None for every other mechanism."""
+    if isinstance(mechanism, Gaussian):
+        return VectorGaussian(_positions(mechanism)[:, None], mechanism.sigma)
+    return mechanism if isinstance(mechanism, VectorGaussian) else None
+
+
+def _on_a_line(positions: Any, sigma: float) -> Gaussian:
+    return Gaussian(positions, sigma)
+
+
+def _laplace_on_a_line(positions: Any, scale: float) -> Laplace:
+    line: Any = Laplace
+    made: Laplace = line(positions, scale=scale)
+    return made
+
+
+def _positions(mechanism: Any) -> FloatArray:
+    positions: FloatArray = mechanism.positions
+    return positions
