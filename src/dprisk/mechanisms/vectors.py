@@ -149,7 +149,7 @@ class VectorGaussian(VectorNoise):
             for before, after in zip(self._distances(self.means), self._distances(moved), strict=True):
                 if not np.allclose(before, after, rtol=KEPT / 100, atol=KEPT * self.noise):
                     return self
-        return _on_a_line(moved[:, 0], self.noise) if moved.shape[1] == 1 else VectorGaussian(moved, self.noise)
+        return Gaussian(moved[:, 0], self.noise) if moved.shape[1] == 1 else VectorGaussian(moved, self.noise)
 
     def _parameters(self) -> dict[str, Any]:
         return {"dimension": self.dimension, "sigma": self.sigma, "steps": self.steps}
@@ -212,7 +212,7 @@ class VectorLaplace(VectorNoise):
         """The coordinates in which records differ; if that is one, the one-dimensional `Laplace`."""
         differ = np.flatnonzero(np.any(self.means != self.means[0], axis=0))
         if differ.size <= 1:
-            return _laplace_on_a_line(self.means[:, differ[0] if differ.size else 0], self.scale)
+            return Laplace(self.means[:, differ[0] if differ.size else 0], scale=self.scale)
         return self if differ.size == self.dimension else VectorLaplace(self.means[:, differ], self.scale)
 
     def _parameters(self) -> dict[str, Any]:
@@ -222,20 +222,5 @@ class VectorLaplace(VectorNoise):
 def as_vector_gaussian(mechanism: Mechanism) -> VectorGaussian | None:
     """Gaussian noise on numbers or vectors as a `VectorGaussian`; None for every other mechanism."""
     if isinstance(mechanism, Gaussian):
-        return VectorGaussian(_positions(mechanism)[:, None], mechanism.sigma)
+        return VectorGaussian(mechanism.positions[:, None], mechanism.sigma) if mechanism.is_open else None
     return mechanism if isinstance(mechanism, VectorGaussian) else None
-
-
-def _on_a_line(positions: Any, sigma: float) -> Gaussian:
-    return Gaussian(positions, sigma)
-
-
-def _laplace_on_a_line(positions: Any, scale: float) -> Laplace:
-    line: Any = Laplace
-    made: Laplace = line(positions, scale=scale)
-    return made
-
-
-def _positions(mechanism: Any) -> FloatArray:
-    positions: FloatArray = mechanism.positions
-    return positions
