@@ -14,12 +14,14 @@ import numpy as np
 
 from dprisk import closed_forms, independent_scores
 from dprisk.breakpoints import partition
-from dprisk.errors import MechanismError, TooLargeError, require
+from dprisk.errors import MechanismError, TooLargeError, fail, require
 from dprisk.histogram_exact import histogram_encoding
 from dprisk.mechanisms import GRR, SHE, Mechanism, SetProtocol, VectorGaussian
 from dprisk.mechanisms.additive import Additive
 from dprisk.mechanisms.noise import SymmetricNoise
+from dprisk.mechanisms.vectors import VectorNoise
 from dprisk.optimum import Optimum
+from dprisk.prior import Prior
 from dprisk.reach import Reach, Windows
 from dprisk.threat import Threat
 from dprisk.types import FloatArray
@@ -34,12 +36,14 @@ def require_match(mechanism: Mechanism, threat: Threat) -> None:
         f"The mechanism takes {mechanism.size} records, the prior has {threat.prior.size}; they must be the same.",
         MechanismError,
     )
-    order, labels = getattr(mechanism, "labels", None), threat.prior.labels
-    require(
-        order is None or labels is None or order == labels,
-        "The mechanism lists its records in another order than the prior; make it with nodes=prior.labels.",
-        MechanismError,
-    )
+    order, labels = mechanism.labels, threat.prior.labels
+    if order is not None and labels is not None and order != labels:
+        own, other = next((own, other) for own, other in zip(order, labels, strict=True) if own != other)
+        fail(
+            f"The mechanism's records are not the prior's in the same order: {own!r} here is {other!r} there; "
+            "make both from one list, such as prior.labels.",
+            MechanismError,
+        )
 
 
 def best_attacker(mechanism: Mechanism, threat: Threat) -> Optimum:
@@ -127,9 +131,25 @@ def _structure(mechanism: Mechanism, threat: Threat) -> Optimum | None:
         return closed_forms.nearest_position(mechanism, noise) if isinstance(noise, SymmetricNoise) else None
     if simplest and isinstance(mechanism, SHE):
         return histogram_encoding(mechanism, threat)
+    if simplest and isinstance(mechanism, VectorNoise):
+        distinct = np.unique(mechanism.means, axis=0)
+        if len(distinct) < mechanism.size:
+            return _one_of_each(mechanism.with_means(distinct), mechanism.size)
     if isinstance(mechanism, VectorGaussian):
         return independent_scores.best_attacker(mechanism, threat)
     return None
+
+
+def _one_of_each(mechanism: Mechanism, records: int) -> Optimum:
+    """A uniform prior, nothing known, exact reconstruction, and several records for some outputs' laws.
+
+    `mechanism` has one record for each of n laws. ReRo is the integral of the largest density over the number of
+    records, RAD is 1 / records less: n / records times those of the mechanism under a uniform prior.
+    """
+    found = best_attacker(mechanism, Threat(Prior.uniform(mechanism.size)))
+    share = mechanism.size / records
+    parts = (share * part for part in (found.advantage_by_group, found.success_by_group))
+    return Optimum(*parts, None, error=share * found.error)
 
 
 def _enumerate_by_record(mechanism: Mechanism, threat: Threat) -> FloatArray:

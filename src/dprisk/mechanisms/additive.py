@@ -231,7 +231,7 @@ class Laplace(Additive):
 
     def with_epsilon(self, epsilon: float) -> Laplace:
         places: npt.ArrayLike = self.size if self.is_equispaced else self.positions
-        return Laplace(places, epsilon, interval=self.interval, ends=self.ends)
+        return Laplace(places, epsilon, interval=self.interval, ends=self.ends).labelled(self.labels)
 
     def delta_at(self, epsilon: float) -> float:
         if not self.is_open:
@@ -299,7 +299,7 @@ class Gaussian(Additive):
     def with_sigma(self, sigma: float) -> Gaussian:
         """The same with another standard deviation."""
         places: npt.ArrayLike = self.size if self.is_equispaced else self.positions
-        return Gaussian(places, sigma, interval=self.interval, ends=self.ends)
+        return Gaussian(places, sigma, interval=self.interval, ends=self.ends).labelled(self.labels)
 
     def with_epsilon(self, epsilon: float) -> Gaussian:
         return fail("Gaussian noise is epsilon-DP for no epsilon; set sigma instead.", MechanismError)

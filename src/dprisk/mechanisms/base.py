@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,7 @@ class Mechanism(ABC):
     """
 
     size: int
+    labels: tuple[Any, ...] | None = None
 
     @abstractmethod
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
@@ -42,6 +44,17 @@ class Mechanism(ABC):
     @abstractmethod
     def with_epsilon(self, epsilon: float) -> Mechanism:
         """The same kind of mechanism with another privacy parameter."""
+
+    def labelled(self, labels: Iterable[Any] | None) -> Self:
+        """The same with a name for each record; a prior with labels must then list the same ones in the same order."""
+        named = copy.copy(self)
+        named.labels = None if labels is None else tuple(labels)
+        require(
+            named.labels is None or len(named.labels) == self.size,
+            f"{len(named.labels or ())} labels for {self.size} records; give each record its own.",
+            MechanismError,
+        )
+        return named
 
     @property
     def n_outputs(self) -> float:

@@ -52,7 +52,6 @@ class Exponential(Tabled):
         )
         self.size, self.nominal_epsilon, self.sensitivity = size, as_epsilon(epsilon), given
         self._rate = self.nominal_epsilon / (2 * given) if given > 0 else 0.0
-        self.labels: tuple[Any, ...] | None = None
 
     @classmethod
     def from_distances(cls, distances: npt.ArrayLike, epsilon: float, sensitivity: float | None = None) -> Exponential:
@@ -85,14 +84,12 @@ class Exponential(Tabled):
         `nodes` is their order, the prior's labels where it has any; by default that of the graph.
         """
         mechanism = cls.from_distances(distance_matrix(adjacency(graph, weight, nodes)), epsilon, sensitivity)
-        if hasattr(graph, "nodes"):
-            mechanism.labels = tuple(graph.nodes if nodes is None else nodes)
-        return mechanism
+        if not hasattr(graph, "nodes"):
+            return mechanism
+        return mechanism.labelled(graph.nodes if nodes is None else nodes)
 
     def with_epsilon(self, epsilon: float) -> Exponential:
-        changed = Exponential(self._utility, epsilon, self.sensitivity)
-        changed.labels = self.labels
-        return changed
+        return Exponential(self._utility, epsilon, self.sensitivity).labelled(self.labels)
 
     def _scores(self, records: Places, outputs: Places) -> AnyArray:
         """u(z, theta) for all records and some outputs, or for one record and all outputs."""

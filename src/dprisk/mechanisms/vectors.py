@@ -6,6 +6,7 @@ Histograms, marginals and the gradient of one step of DP-SGD are released this w
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
@@ -18,12 +19,14 @@ from dprisk.guarantees import GaussianDP, Guarantee, TradeOff
 from dprisk.guarantees.curves import from_profile
 from dprisk.mechanisms.additive import Gaussian, Laplace
 from dprisk.mechanisms.base import Mechanism
+from dprisk.mechanisms.histogram import SHE
 from dprisk.tables import as_floats
 from dprisk.types import AnyArray, FloatArray
 
 RANK = 1e-12  # directions in which the means spread less than this part of the widest are left out
 SOME = 64  # so many records show whether the means lie in few directions
 KEPT = 1e-10  # a distance may change by this part of the noise, or a hundredth of it of itself, when they are
+STEPS = 1e-12  # by so much of themselves the steps of histogram encoding may differ
 
 
 class VectorNoise(Mechanism):
@@ -48,6 +51,10 @@ class VectorNoise(Mechanism):
         require(bool(np.all(np.abs(array) <= 1e50)), "The means must be finite numbers, at most 1e50.", MechanismError)
         array.setflags(write=False)
         self.means, self.size = array, array.shape[0]
+
+    @abstractmethod
+    def with_means(self, means: npt.ArrayLike) -> VectorNoise:
+        """The same noise on other means."""
 
     @cached_property
     def width(self) -> float:
@@ -90,6 +97,9 @@ class VectorGaussian(VectorNoise):
         sigma = as_number("sigma", sigma)
         require(1e-100 < sigma < 1e100, f"sigma must be finite and above 0, got {sigma:g}", MechanismError)
         self.sigma, self.steps = sigma, as_whole("steps", steps)
+
+    def with_means(self, means: npt.ArrayLike) -> VectorGaussian:
+        return VectorGaussian(means, self.sigma, self.steps)
 
     @property
     def noise(self) -> float:
@@ -134,8 +144,9 @@ class VectorGaussian(VectorNoise):
 
     @cached_property
     def _in_the_span(self) -> Mechanism:
-        moved = self.means - self.means[0]
-        if self.dimension < 2 * self.size and np.linalg.matrix_rank(moved[1:SOME]) == SOME - 1:
+        distinct, place = np.unique(self.means, axis=0, return_inverse=True)
+        place, moved = place.ravel(), distinct - distinct[0]  # records with equal means stay exactly equal
+        if self.dimension < 2 * len(distinct) and np.linalg.matrix_rank(moved[1:SOME]) == SOME - 1:
             return self  # many records in many directions, few of which could be left out
         if self.dimension > 1:
             from scipy.linalg import qr
@@ -146,9 +157,10 @@ class VectorGaussian(VectorNoise):
             if rank == self.dimension:
                 return self
             moved = triangle[:rank, np.argsort(order)].T
-            for before, after in zip(self._distances(self.means), self._distances(moved), strict=True):
+            for before, after in zip(self._distances(distinct), self._distances(moved), strict=True):
                 if not np.allclose(before, after, rtol=KEPT / 100, atol=KEPT * self.noise):
                     return self
+        moved = moved[place]
         return Gaussian(moved[:, 0], self.noise) if moved.shape[1] == 1 else VectorGaussian(moved, self.noise)
 
     def _parameters(self) -> dict[str, Any]:
@@ -170,6 +182,9 @@ class VectorLaplace(VectorNoise):
         require(1e-100 < scale < 1e100, f"scale must be finite and above 0, got {scale:g}", MechanismError)
         self.scale = scale
 
+    def with_means(self, means: npt.ArrayLike) -> VectorLaplace:
+        return VectorLaplace(means, self.scale)
+
     @property
     def epsilon(self) -> float:
         return self.width / self.scale
@@ -182,7 +197,7 @@ class VectorLaplace(VectorNoise):
         if self.width == 0:
             return self
         require(epsilon > 1e-300, "Laplace noise needs epsilon > 0: at 0 its scale is infinite", MechanismError)
-        return VectorLaplace(self.means, self.width / epsilon)
+        return VectorLaplace(self.means, self.width / epsilon).labelled(self.labels)
 
     def delta_at(self, epsilon: float) -> float:
         """1 - exp((epsilon - own epsilon) / 2).
@@ -209,14 +224,38 @@ class VectorLaplace(VectorNoise):
         return -far / self.scale - self.dimension * math.log(2 * self.scale)
 
     def sufficient(self) -> Mechanism:
-        """The coordinates in which records differ; if that is one, the one-dimensional `Laplace`."""
+        """The coordinates in which records differ; if that is one, the one-dimensional `Laplace`.
+
+        If each record moves a coordinate of its own by the same step h, it is histogram encoding: in units of h the
+        noise has the scale 2 / epsilon of `SHE` with epsilon = 2 h / scale.
+        """
         differ = np.flatnonzero(np.any(self.means != self.means[0], axis=0))
         if differ.size <= 1:
             return Laplace(self.means[:, differ[0] if differ.size else 0], scale=self.scale)
-        return self if differ.size == self.dimension else VectorLaplace(self.means[:, differ], self.scale)
+        moved = self.means[:, differ]
+        step = _one_hot_step(moved)
+        if step is not None:
+            return SHE(self.size, 2 * step / self.scale)
+        return self if differ.size == self.dimension else VectorLaplace(moved, self.scale)
 
     def _parameters(self) -> dict[str, Any]:
         return {"dimension": self.dimension, "scale": self.scale, "epsilon": self.epsilon}
+
+
+def _one_hot_step(means: FloatArray) -> float | None:
+    """h > 0 if, up to the origin, the order and the signs of the coordinates, the means are h times the unit vectors.
+
+    Then every coordinate has two values, one of which a single record has, another record in each coordinate.
+    """
+    records, dimension = means.shape
+    if records != dimension:
+        return None
+    usual = np.median(means, axis=0) if records > 2 else means[np.arange(2)[::-1], np.arange(2)]
+    own = means != usual
+    if not (np.all(own.sum(axis=0) == 1) and np.all(own.sum(axis=1) == 1)):
+        return None
+    steps = np.abs((means - usual)[own])
+    return float(steps.mean()) if np.ptp(steps) <= STEPS * steps.max() else None
 
 
 def as_vector_gaussian(mechanism: Mechanism) -> VectorGaussian | None:
