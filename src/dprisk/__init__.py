@@ -49,7 +49,10 @@ from dprisk.mechanisms import (
     VectorGaussian,
     VectorLaplace,
 )
+from dprisk.mechanisms.noise import GaussianNoise, LaplaceNoise
 from dprisk.prior import Prior
+from dprisk.queries import Count, Histogram, Marginal, Mean, Query, Sum
+from dprisk.releases import release
 from dprisk.success import Attributes, Balls, Distances, Exact, Graph, Line, Ring, Success
 from dprisk.threat import Threat
 
@@ -71,21 +74,27 @@ __all__ = [
     "Balls",
     "Calibration",
     "ConcreteHashing",
+    "Count",
     "Distances",
     "DpriskError",
     "Exact",
     "Exponential",
     "Gaussian",
     "GaussianDP",
+    "GaussianNoise",
     "Geometric",
     "Graph",
     "GroupRisk",
     "Guarantee",
+    "Histogram",
     "Knowledge",
     "Laplace",
+    "LaplaceNoise",
     "Line",
     "LocalHashing",
+    "Marginal",
     "Matrix",
+    "Mean",
     "Mechanism",
     "OnAttribute",
     "OptimalAttack",
@@ -94,6 +103,7 @@ __all__ = [
     "PrivacyLoss",
     "Product",
     "PureDP",
+    "Query",
     "RenyiDP",
     "Repeated",
     "Ring",
@@ -101,6 +111,7 @@ __all__ = [
     "SimplifiedAttack",
     "SubsetSelection",
     "Success",
+    "Sum",
     "Threat",
     "TradeOff",
     "UnaryEncoding",
@@ -113,4 +124,5 @@ __all__ = [
     "from_dp_event",
     "from_opacus",
     "from_opendp",
+    "release",
 ]

@@ -37,6 +37,7 @@ from dprisk.mechanisms import (
     UnaryEncoding,
 )
 from dprisk.prior import Prior
+from dprisk.release_files import ReleaseFile, read_release
 from dprisk.tables import read_csv
 from dprisk.threat import Threat, as_success
 
@@ -97,6 +98,11 @@ GUARANTEES = {
         "relation",
     ),
 }
+PRIORS: dict[str, Callable[..., Prior]] = {
+    "uniform": Prior.uniform,
+    "zipf": Prior.zipf,
+    "geometric": Prior.geometric,
+}
 SPACED = {"exponential", "geometric", "laplace", "gaussian"}  # which take the records to be equally spaced
 OPTIONAL = {"subset_size", "threshold", "ends", "space", "relation"}
 SUBJECT = (
@@ -125,8 +131,7 @@ THREAT = (
     click.option(
         "--prior",
         metavar="PRIOR",
-        default="uniform",
-        show_default=True,
+        show_default="uniform",
         help="uniform, zipf:EXPONENT, geometric:RATIO, or a CSV file with `label` and `probability` or `count`.",
     ),
     click.option(
@@ -165,6 +170,12 @@ def cli(context: click.Context) -> None:
 
 @cli.command("assess")
 @options(SUBJECT, THREAT)
+@click.option(
+    "--release",
+    type=click.Path(path_type=Path),
+    help="Instead of a mechanism: a TOML or JSON file with a query, its data, the possible records and the noise; "
+    "--prior may then be `data`, --knows columns of the records.",
+)
 @click.option("--samples", type=int, help="Outputs to draw where the exact value is out of reach.")
 @click.option("--seed", type=int, help="Seed for those draws (0 if left out).")
 @click.option("--thorough", is_flag=True, help="Solve optimisation problems for many records too.")
@@ -176,12 +187,17 @@ def assess_command(as_json: bool, all_bounds: bool, **given: Any) -> None:
     Tells how often the best attacker is right about one person, with the report and without it: exactly for a
     mechanism, at most for a guarantee.
     """
-    _, kind = _kind(given)
-    for option in ("samples", "seed"):
-        require(given["mechanism"] is not None or given[option] is None, f"{flag(option)} is for mechanisms only.")
-    threat = _threat(given)
+    planned = None if given["release"] is None else _planned(given)
+    if planned is not None:
+        subject: Mechanism | Guarantee = planned.mechanism
+        threat = _threat_to(planned, given)
+        given |= {"query": planned.query.describe(), "prior": given["prior"] or planned.prior or "uniform"}
+    else:
+        _, kind = _kind(given)
+        threat = _threat(given)
+        subject = _subject(kind, given, threat.prior)
     risk = assess(
-        _subject(kind, given, threat.prior),
+        subject,
         threat,
         samples=given["samples"],
         rng=0 if given["seed"] is None else given["seed"],
@@ -194,6 +210,8 @@ def assess_command(as_json: bool, all_bounds: bool, **given: Any) -> None:
             told["bounds"] = risk.bounds.to_dict()["bounds"]
         click.echo(json.dumps(told, indent=2))
         return
+    if planned is not None:
+        click.echo(f"{given['query']}, over {planned.others} others and one of {threat.prior.size} possible records")
     _print(render.as_table(risk), risk.sentence())
     if all_bounds:
         worst = risk.bounds if isinstance(risk, Risk) else risk
@@ -283,6 +301,9 @@ def _kind(given: Options) -> tuple[str, Kind]:
     """The name and the kind of what was asked about; options that it does not take are refused, not ignored."""
     named = [(choice, given[choice]) for choice in ("mechanism", "guarantee") if given[choice] is not None]
     require(len(named) == 1, "Give either --mechanism or --guarantee.")
+    for option in ("samples", "seed"):
+        measured = given.get(option) is not None
+        require(named[0][0] == "mechanism" or not measured, f"{flag(option)} is for mechanisms only.")
     choice, name = named[0]
     known = MECHANISMS if choice == "mechanism" else GUARANTEES
     require(name in known, f"There is no {choice} {name!r}; choose one of {', '.join(known)}.")
@@ -328,8 +349,53 @@ def _template(name: str, kind: Kind, given: Options, prior: Prior) -> Any:
     return kind.make(prior.size, given | {sought: ANY, "relation": relation})
 
 
+def _planned(given: Options) -> ReleaseFile:
+    """The release in a file; options that say of a mechanism what the file says of the release are refused."""
+    for option in ("mechanism", "guarantee", "size", *sorted(OF_SUBJECT)):
+        require(given[option] is None, f"{flag(option)} has no meaning with --release: the file says it.")
+    planned = read_release(given["release"])
+    require(
+        given["prior"] is None or planned.prior is None,
+        f"{given['release']} names a prior; leave --prior out, or take it out of the file.",
+    )
+    return planned
+
+
+def _threat_to(planned: ReleaseFile, given: Options) -> Threat:
+    """The threat to a planned release: its records, with their labels."""
+    require(given["space"] is None or given["within"] is not None, "--space has no meaning without --within.")
+    require(
+        given["within"] is None or planned.is_numeric,
+        "--within is a distance between records that are numbers: a universe of one column of numbers.",
+    )
+    prior = _prior_of(planned, given["prior"])
+    known = given["knows"].split(",")
+    knows: Knowledge | str
+    if all(name in planned.table for name in known):
+        knows = Knowledge.columns(planned.table, known)
+    else:
+        require(
+            given["knows"] in ("none", "all") or Path(given["knows"]).exists(),
+            f"--knows is none, all, a CSV file or columns of the records ({', '.join(planned.table)}), "
+            f"got {given['knows']}.",
+        )
+        knows = _knowledge(given["knows"], prior)
+    return Threat(prior, knows, as_success(given["within"], given["space"] or "line"))
+
+
+def _prior_of(planned: ReleaseFile, option: str | None) -> Prior:
+    """By the option or by the file, where it may also be `data`: how often each record occurs there."""
+    text = option or planned.prior or "uniform"
+    if text == "data":
+        return planned.prior_from_data()
+    if text.partition(":")[0] in PRIORS:
+        return Prior(_prior(text, planned.mechanism.size, None).weights, planned.mechanism.labels)
+    return Prior.from_csv(text if option else planned.folder / text)
+
+
 def _threat(given: Options) -> Threat:
     success = as_success(given["within"], given["space"] or "line")
+    given["prior"] = given["prior"] or "uniform"
     prior = _prior(given["prior"], given["size"], given["matrix"])
     return Threat(prior, _knowledge(given["knows"], prior), success)
 
@@ -343,13 +409,12 @@ def _echo(given: Options, threat: Threat) -> Options:
 
 def _prior(text: str, size: int | None, matrix: Path | None) -> Prior:
     name, colon, number = text.partition(":")
-    made: dict[str, Callable[..., Prior]] = {"uniform": Prior.uniform, "zipf": Prior.zipf, "geometric": Prior.geometric}
     require(not text.startswith("uniform:"), "A uniform prior takes no number.")
-    if name in made:
+    if name in PRIORS:
         if size is None and matrix is not None:
             size = Matrix.from_file(matrix).size
         known_size = fail("--size is missing: how many possible records are there?") if size is None else size
-        return made[name](known_size, *([_float(number, text)] if colon else []))
+        return PRIORS[name](known_size, *([_float(number, text)] if colon else []))
     prior = Prior.from_csv(text)
     require(
         size is None or size == prior.size,

@@ -41,7 +41,7 @@ def require_match(mechanism: Mechanism, threat: Threat) -> None:
         own, other = next((own, other) for own, other in zip(order, labels, strict=True) if own != other)
         fail(
             f"The mechanism's records are not the prior's in the same order: {own!r} here is {other!r} there; "
-            "make both from one list, such as prior.labels.",
+            "make the mechanism with nodes=prior.labels (a graph) or universe=prior.labels (a release).",
             MechanismError,
         )
 
@@ -148,8 +148,8 @@ def _one_of_each(mechanism: Mechanism, records: int) -> Optimum:
     """
     found = best_attacker(mechanism, Threat(Prior.uniform(mechanism.size)))
     share = mechanism.size / records
-    parts = (share * part for part in (found.advantage_by_group, found.success_by_group))
-    return Optimum(*parts, None, error=share * found.error)
+    advantage, success = share * found.advantage_by_group, share * found.success_by_group
+    return Optimum(advantage, success, None, error=share * found.error)
 
 
 def _enumerate_by_record(mechanism: Mechanism, threat: Threat) -> FloatArray:

@@ -66,14 +66,27 @@ class Prior:
         return cls(mass / mass.sum(), labels)
 
     @classmethod
-    def from_column(cls, values: Iterable[Any]) -> Self:
-        """The frequencies in a column of observed values (a list, a pandas or polars series, an array)."""
+    def from_column(cls, values: Iterable[Any], labels: Iterable[Any] | None = None) -> Self:
+        """The frequencies in a column of observed values (a list, a pandas or polars series, an array).
+
+        The records are the values that occur, sorted, or the given `labels`, some of which may not occur.
+
+        >>> Prior.from_column(["flu", "cold", "flu"], labels=["flu", "cold", "measles"]).weights.round(2).tolist()
+        [0.67, 0.33, 0.0]
+        """
         require(not isinstance(values, Mapping), "A mapping label -> count is for Prior.from_counts.", PriorError)
         entries = listed(values)
         require(len(entries) > 0, "The column is empty; a prior needs at least one observed value.", PriorError)
         require_present(entries, "The column")
         codes, distinct = encode(entries)
-        return cls.from_counts(np.bincount(codes), distinct)
+        counts = dict(zip(distinct, np.bincount(codes).tolist(), strict=True))
+        if labels is None:
+            return cls.from_counts(counts)
+        names = listed(labels)
+        known = set(_labels(names, len(names)) or ())
+        unlisted = [value for value in distinct if value not in known]
+        require(not unlisted, f"The column holds {unlisted[:1]}, which is not among the labels.", PriorError)
+        return cls.from_counts([counts.get(name, 0) for name in names], names)
 
     @classmethod
     def from_csv(cls, path: str | Path, column: str | None = None) -> Self:

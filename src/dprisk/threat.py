@@ -126,11 +126,16 @@ class Threat:
         """The largest prior mass of a ball S_g: the baseline of an attacker who knows nothing."""
         return float(self.ball_masses.max())
 
-    def column(self, name: str) -> list[Any]:
-        """One attribute of every record, where the threat was made from a table."""
+    @property
+    def table(self) -> Table:
+        """The attributes of every record, where the threat was made from a table."""
         if not isinstance(self.success, Attributes):
             fail("This threat was not made from a table.", ThreatError)
-        return column(self.success.table, name)
+        return self.success.table
+
+    def column(self, name: str) -> list[Any]:
+        """One attribute of every record, where the threat was made from a table."""
+        return column(self.table, name)
 
     def describe(self) -> dict[str, Any]:
         """The threat in words and numbers, for reports and JSON."""

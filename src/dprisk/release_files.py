@@ -1,0 +1,219 @@
+"""A release described in a file: the query, the data of everybody else, the possible records, the noise.
+
+The file is TOML or JSON; paths in it are relative to it.
+
+    data = "clinic.csv"
+    query = { kind = "histogram", column = "illness" }
+    universe = { columns = ["illness"] }
+    noise = { kind = "laplace", epsilon = 1.0 }
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dprisk.errors import InputFileError, as_number, fail, require
+from dprisk.guarantees import ZCDP, GaussianDP, Guarantee, PureDP
+from dprisk.mechanisms import Mechanism
+from dprisk.mechanisms.noise import GaussianNoise, LaplaceNoise, Noise
+from dprisk.prior import Prior
+from dprisk.queries import Count, Histogram, Marginal, Mean, Query, Sum
+from dprisk.releases import release
+from dprisk.tables import encode, listed, natural, numbers, read_csv, require_file, rows_of
+
+Options = dict[str, Any]
+Columns = dict[str, list[Any]]
+MOST_RECORDS = 10_000_000  # in a range
+
+# For each kind of query: how it is made, what it needs, what it may have.
+QUERIES: dict[str, tuple[Callable[..., Query], tuple[str, ...], tuple[str, ...]]] = {
+    "count": (Count, ("column", "value"), ()),
+    "sum": (Sum, ("column",), ("low", "high")),
+    "mean": (Mean, ("column",), ("low", "high")),
+    "histogram": (Histogram, ("column",), ("categories", "edges")),
+    "marginal": (Marginal, ("columns",), ()),
+}
+# For each kind of noise: its size, or the guarantee that it keeps.
+NOISES: dict[str, dict[str, Callable[[float], Noise | Guarantee]]] = {
+    "laplace": {"scale": LaplaceNoise, "epsilon": PureDP},
+    "gaussian": {"sigma": GaussianNoise, "mu": GaussianDP, "rho": ZCDP},
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ReleaseFile:
+    """What a release file says.
+
+    `data` and `table` hold everybody else's records and the possible ones, by column. `prior` is as on the command
+    line, or None; if it is the name of a file, that lies in `folder`.
+    """
+
+    query: Query
+    data: Columns
+    table: Columns
+    mechanism: Mechanism
+    prior: str | None
+    folder: Path
+
+    @property
+    def others(self) -> int:
+        """How many people there are besides the target."""
+        return len(next(iter(self.data.values())))
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether the records are numbers: then they have a distance."""
+        return all(isinstance(label, int | float) for label in self.mechanism.labels or ())
+
+    def prior_from_data(self) -> Prior:
+        """How often each record occurs among everybody else."""
+        names = list(self.table)
+        rows = self.data[names[0]] if len(names) == 1 else rows_of(self.data, names)
+        return Prior.from_column(rows, self.mechanism.labels)
+
+
+def read_release(path: str | Path) -> ReleaseFile:
+    """Read a release file; whatever it says too much or too little gets one sentence."""
+    path = require_file(path)
+    given = _document(path)
+    _check(given, str(path), ("data", "query", "universe", "noise"), ("prior", "interval", "ends"))
+    query, numeric = _query(given["query"], path)
+    data, table = _tables(given["data"], given["universe"], query, numeric, path)
+    noise, sensitivity = _noise(given["noise"], path)
+    prior = given.get("prior")
+    require(prior is None or isinstance(prior, str), f"{path}: `prior` is a text, got {prior!r}.", InputFileError)
+    one_column = tuple(table) == query.looks_at and len(table) == 1
+    mechanism = release(
+        query,
+        data,
+        next(iter(table.values())) if one_column else table,
+        noise,
+        sensitivity=sensitivity,
+        interval=given.get("interval"),
+        ends=given.get("ends", "clamp"),
+    )
+    return ReleaseFile(query, data, table, mechanism, prior, path.parent)
+
+
+def _document(path: Path) -> Options:
+    require(path.suffix in (".toml", ".json"), f"{path} must end in .toml or .json.", InputFileError)
+    try:
+        text = path.read_text(encoding="utf-8")
+        given = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+    except (OSError, ValueError) as problem:
+        raise InputFileError(f"{path} cannot be read as {path.suffix[1:].upper()}: {problem}") from problem
+    return given if isinstance(given, dict) else fail(f"{path} must hold names with values.", InputFileError)
+
+
+def _check(given: Any, where: str, needed: Sequence[str], allowed: Sequence[str]) -> None:
+    """Refuse a section that lacks a name, or has one that means nothing."""
+    known = f"it takes {', '.join((*needed, *allowed))}"
+    require(isinstance(given, Mapping), f"{where} must hold names with values; {known}.", InputFileError)
+    missing = [name for name in needed if name not in given]
+    require(not missing, f"{where} lacks `{', '.join(missing[:1])}`; {known}.", InputFileError)
+    unknown = [name for name in given if name not in (*needed, *allowed)]
+    require(not unknown, f"{where} has an unknown name `{', '.join(unknown[:1])}`; {known}.", InputFileError)
+
+
+def _kind(given: Any, where: str, kinds: Mapping[str, Any]) -> str:
+    kind = given.get("kind") if isinstance(given, Mapping) else None
+    require(
+        isinstance(kind, str) and kind in kinds,
+        f"{where} needs a `kind`, one of {', '.join(kinds)}; got {kind!r}.",
+        InputFileError,
+    )
+    return str(kind)
+
+
+def _query(given: Any, path: Path) -> tuple[Query, set[str]]:
+    """The query, and the columns that must be numbers."""
+    where = f"{path}: `query`"
+    kind = _kind(given, where, QUERIES)
+    build, needed, allowed = QUERIES[kind]
+    _check(given, where, ("kind", *needed), allowed)
+    query = build(**{name: value for name, value in given.items() if name != "kind"})
+    return query, set(query.looks_at) if kind in ("sum", "mean") or "edges" in given else set()
+
+
+def _noise(given: Any, path: Path) -> tuple[Noise | Guarantee, float | None]:
+    where = f"{path}: `noise`"
+    sizes = NOISES[_kind(given, where, NOISES)]
+    _check(given, where, ("kind",), (*sizes, "sensitivity"))
+    named = [name for name in sizes if name in given]
+    require(len(named) == 1, f"{where} needs exactly one of {', '.join(sizes)}.", InputFileError)
+    return sizes[named[0]](given[named[0]]), given.get("sensitivity")
+
+
+def _tables(data: Any, universe: Any, query: Query, numeric: set[str], path: Path) -> tuple[Columns, Columns]:
+    """Everybody else and the possible records, by column."""
+    where = f"{path}: `universe`"
+    texts = read_csv(_beside(path, data, "data"))
+    if universe == "data":
+        universe = {"columns": list(texts)}
+    _check(universe, where, (), ("columns", "values", "range", "step", "file"))
+    named = [name for name in ("columns", "values", "range", "file") if name in universe]
+    require(
+        len(named) == 1 and ("step" not in universe or named == ["range"]),
+        f'{where} is "data" or has exactly one of columns, values, range (perhaps with a step) and file.',
+        InputFileError,
+    )
+    listed_texts = read_csv(_beside(path, universe["file"], "file")) if named == ["file"] else {}
+    people, records = _typed(texts, listed_texts, numeric, path)
+    if named == ["file"]:
+        return people, records
+    if named == ["columns"]:
+        names = [universe["columns"]] if isinstance(universe["columns"], str) else listed(universe["columns"])
+        distinct = encode(rows_of(people, names))[1]
+        return people, {name: [row[place] for row in distinct] for place, name in enumerate(names)}
+    require(
+        len(query.looks_at) == 1,
+        f"{where}: values and range are for a query of one column; give columns or a file.",
+        InputFileError,
+    )
+    values = listed(universe["values"]) if named == ["values"] else _range(universe, where)
+    return people, {query.looks_at[0]: values}
+
+
+def _typed(people: Columns, records: Columns, numeric: set[str], path: Path) -> tuple[Columns, Columns]:
+    """Text as numbers where it is so in both tables, so that equal values stay equal."""
+    typed: tuple[Columns, Columns] = {}, {}
+    for name in dict.fromkeys((*people, *records)):
+        both = [*people.get(name, ()), *records.get(name, ())]
+        values = natural(both)
+        if name in numeric and isinstance(values[0], str):
+            values = numbers(both, name, path)
+        cut = len(people.get(name, ()))
+        for table, here, part in ((typed[0], people, values[:cut]), (typed[1], records, values[cut:])):
+            if name in here:
+                table[name] = part
+    return typed
+
+
+def _range(universe: Mapping[str, Any], where: str) -> list[Any]:
+    """low, low + step, ... up to high."""
+    ends = universe["range"]
+    require(
+        isinstance(ends, list) and len(ends) == 2, f"{where}: range is a pair [low, high], got {ends!r}", InputFileError
+    )
+    step = universe.get("step", 1)
+    low, high, by = (as_number(f"{where}: a number of the range", value) for value in (*ends, step))
+    require(
+        -math.inf < low < high < math.inf and 0 < by < math.inf,
+        f"{where}: a range needs finite low < high and a step above 0.",
+        InputFileError,
+    )
+    count = math.floor((high - low) / by * (1 + 1e-12)) + 1
+    require(count <= MOST_RECORDS, f"{where}: the range has {count} records, too many.", InputFileError)
+    return [ends[0] + place * step for place in range(count)]
+
+
+def _beside(path: Path, name: Any, key: str) -> Path:
+    if not isinstance(name, str) or name == "":
+        fail(f"{path}: `{key}` is the name of a file, got {name!r}.", InputFileError)
+    return path.parent / name

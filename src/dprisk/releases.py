@@ -1,0 +1,169 @@
+"""A query on a table, published with noise: the channel from one record to the output, everybody else fixed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from dprisk.errors import MechanismError, as_number, fail, require
+from dprisk.guarantees import ZCDP, GaussianDP, Guarantee, PureDP
+from dprisk.mechanisms import Gaussian, Laplace, Mechanism, VectorGaussian, VectorLaplace
+from dprisk.mechanisms.additive import Ends
+from dprisk.mechanisms.noise import GaussianNoise, LaplaceNoise, Noise
+from dprisk.queries import Query, twice
+from dprisk.tables import as_floats, column, column_names, listed, require_present, rows_of
+from dprisk.types import FloatArray, Table
+
+ENOUGH = 1 + 1e-12  # a sensitivity may be this much too small by rounding
+
+
+def release(
+    query: Query | Callable[[Table], Any],
+    data: Table,
+    universe: Table | Iterable[Any],
+    noise: Noise | Guarantee,
+    *,
+    sensitivity: float | None = None,
+    interval: tuple[float, float] | None = None,
+    ends: Ends = "clamp",
+) -> Mechanism:
+    """The mechanism that publishes the answer to a query with noise: what a person's record does to the output.
+
+    `data` holds everybody else, who stay as they are: a data frame or a mapping from column name to values, one row a
+    person. `universe` holds the records that the target might have, one row each, or is a plain list of values if the
+    query looks at one column. The mechanism's records are those, in their order, and its `labels` are the values or
+    the rows as tuples, so that a prior over other records is refused. `Prior.from_column(values, mechanism.labels)` is
+    the prior of a column's frequencies; the `table` of a threat made by `Threat.attributes` is a universe.
+
+    `query` is a `Count`, `Sum`, `Mean`, `Histogram` or `Marginal`, or any function from a table to a number or vector,
+    which is called with each record appended to the data (a data frame stays one, other tables become dictionaries of
+    lists).
+
+    `noise` is a `LaplaceNoise` or `GaussianNoise`, put on each entry of the answer, or the guarantee that it is to
+    keep: `PureDP` by Laplace noise, `GaussianDP` and `ZCDP` by Gaussian noise. A guarantee needs the `sensitivity`: the
+    largest distance between the answers for two records, L1 for Laplace and L2 for Gaussian noise. If left out it is
+    the one that the query states, or else that of this universe and these data. The answers of the five queries move
+    alike on any data of this size; a function may move more on other data, for which the noise promises nothing.
+
+    A number may be kept in an `interval`, by clamping or truncation (see `Laplace`).
+
+    >>> from dprisk import Histogram, Prior, Threat, assess
+    >>> others = {"illness": ["flu", "flu", "cold", "flu"]}
+    >>> mechanism = release(Histogram("illness"), others, ["cold", "flu", "measles"], PureDP(1.0))
+    >>> mechanism
+    VectorLaplace(size=3, dimension=3, scale=2, epsilon=1)
+    >>> assess(mechanism, Threat(Prior.uniform(3)))
+    Risk(advantage=0.130568, success=0.463901, baseline=0.333333, exact)
+    """
+    records, labels = _universe(universe, query.looks_at if isinstance(query, Query) else tuple(column_names(data)))
+    answers = query.answers(data, records) if isinstance(query, Query) else _called(query, data, records)
+    if isinstance(noise, Guarantee):
+        people = len(column(data, column_names(data)[0])) + 1
+        stated = query.sensitivity(people) if isinstance(query, Query) else None
+        noise = _keeping(noise, answers, sensitivity, stated)
+    else:
+        require(sensitivity is None, "The sensitivity has no meaning for a given noise; leave it out.", MechanismError)
+    return _noisy(answers, noise, interval, ends).labelled(labels)
+
+
+def _universe(universe: Table | Iterable[Any], columns: tuple[str, ...]) -> tuple[Mapping[str, list[Any]], list[Any]]:
+    """The possible records by column, and a label for each."""
+    if hasattr(universe, "columns") or isinstance(universe, Mapping):
+        names = column_names(universe)
+        require(len(names) > 0, "The universe has no columns.", MechanismError)
+        labels: list[Any] = rows_of(universe, names)
+        records = {name: column(universe, name) for name in names}
+    else:
+        require(
+            len(columns) == 1,
+            f"The query looks at {len(columns)} columns; give the universe as a table that has them.",
+            MechanismError,
+        )
+        labels = listed(universe)
+        records = {columns[0]: labels}
+    require(len(labels) > 0, "The universe is empty; list the records that the target might have.", MechanismError)
+    require_present(labels, "The universe")
+    again = twice(labels)
+    require(not again, f"The universe lists the record {again[:1]} twice.", MechanismError)
+    return records, labels
+
+
+def _called(query: Callable[[Table], Any], data: Table, universe: Mapping[str, list[Any]]) -> FloatArray:
+    """The answers of a function, by calling it with each record appended."""
+    require(callable(query), f"A query such as Count('ill', 'yes') or a function is needed, not {query!r}.")
+    names = column_names(data)
+    missing = [name for name in names if name not in universe]
+    require(
+        not missing, f"A function of the table needs all its columns; the universe lacks {missing[:1]}.", MechanismError
+    )
+    others = {name: column(data, name) for name in names}
+    build = type(data) if hasattr(data, "columns") else dict
+    answers = [
+        query(build({name: [*others[name], universe[name][record]] for name in names}))
+        for record in range(len(universe[names[0]]))
+    ]
+    numbers = as_floats(answers, "The answers of the query", MechanismError)
+    require(
+        numbers.ndim in (1, 2) and bool(np.all(np.isfinite(numbers))),
+        "The query must answer with a finite number, or with a vector of them, always of the same length.",
+        MechanismError,
+    )
+    return numbers
+
+
+def _keeping(guarantee: Guarantee, answers: FloatArray, given: float | None, stated: float | None) -> Noise:
+    """The noise that keeps a guarantee: by the given sensitivity, or the stated one, or that of the answers."""
+    noise: type[LaplaceNoise] | type[GaussianNoise] = GaussianNoise
+    if isinstance(guarantee, PureDP):
+        noise, level = LaplaceNoise, guarantee.epsilon
+    elif isinstance(guarantee, GaussianDP):
+        level = guarantee.mu
+    elif isinstance(guarantee, ZCDP):
+        level = math.sqrt(2 * guarantee.rho)
+    else:
+        fail(
+            f"No noise is known here for {guarantee!r}; PureDP is kept by Laplace noise, GaussianDP and ZCDP by "
+            "Gaussian noise.",
+            MechanismError,
+        )
+    guarantee.require_replace_one()
+    require(level > 1e-99, f"No noise keeps {guarantee!r}: it would be infinite.", MechanismError)
+    needed = _spread(answers, noise)
+    if given is not None:
+        given = as_number("sensitivity", given)
+        require(
+            needed <= given * ENOUGH and given < math.inf,
+            f"A sensitivity of {given:g} will not do: two records change the answer by {needed:.10g} "
+            f"({'L1' if noise is LaplaceNoise else 'L2'}); give at least that, or leave it out.",
+            MechanismError,
+        )
+    spread = next(choice for choice in (given, stated, needed) if choice is not None)
+    require(spread > 0, "The answer is the same for every record; give the noise or a sensitivity.", MechanismError)
+    return noise(spread / level)
+
+
+def _spread(answers: FloatArray, noise: type[Noise]) -> float:
+    """The largest distance between two answers: L1 for Laplace noise, L2 for Gaussian noise."""
+    if answers.ndim == 1:
+        return float(np.ptp(answers))
+    return (VectorLaplace(answers, 1.0) if noise is LaplaceNoise else VectorGaussian(answers, 1.0)).width
+
+
+def _noisy(answers: FloatArray, noise: Noise, interval: tuple[float, float] | None, ends: Ends) -> Mechanism:
+    one_number = answers.ndim == 1
+    require(one_number or interval is None, "An interval is for queries that answer with one number.", MechanismError)
+    if isinstance(noise, LaplaceNoise):
+        if one_number:
+            return Laplace(answers, scale=noise.scale, interval=interval, ends=ends)
+        return VectorLaplace(answers, noise.scale)
+    if isinstance(noise, GaussianNoise):
+        if one_number:
+            return Gaussian(answers, noise.sigma, interval=interval, ends=ends)
+        return VectorGaussian(answers, noise.sigma)
+    return fail(
+        f"The noise is LaplaceNoise(scale), GaussianNoise(sigma) or a guarantee such as PureDP(1.0), not {noise!r}.",
+        MechanismError,
+    )
