@@ -191,7 +191,7 @@ def assess_command(as_json: bool, all_bounds: bool, **given: Any) -> None:
     if planned is not None:
         subject: Mechanism | Guarantee = planned.mechanism
         threat = _threat_to(planned, given)
-        given |= {"query": planned.query.describe(), "prior": given["prior"] or planned.prior or "uniform"}
+        given["query"] = planned.query.describe()
     else:
         _, kind = _kind(given)
         threat = _threat(given)
@@ -300,7 +300,8 @@ def main() -> None:
 def _kind(given: Options) -> tuple[str, Kind]:
     """The name and the kind of what was asked about; options that it does not take are refused, not ignored."""
     named = [(choice, given[choice]) for choice in ("mechanism", "guarantee") if given[choice] is not None]
-    require(len(named) == 1, "Give either --mechanism or --guarantee.")
+    also = ", or a --release file" if "release" in given else ""
+    require(len(named) == 1, f"Give either --mechanism or --guarantee{also}.")
     for option in ("samples", "seed"):
         measured = given.get(option) is not None
         require(named[0][0] == "mechanism" or not measured, f"{flag(option)} is for mechanisms only.")
@@ -368,6 +369,7 @@ def _threat_to(planned: ReleaseFile, given: Options) -> Threat:
         given["within"] is None or planned.is_numeric,
         "--within is a distance between records that are numbers: a universe of one column of numbers.",
     )
+    given["prior"] = next(text for text in (given["prior"], planned.prior, "uniform") if text is not None)
     prior = _prior_of(planned, given["prior"])
     known = given["knows"].split(",")
     knows: Knowledge | str
@@ -383,19 +385,18 @@ def _threat_to(planned: ReleaseFile, given: Options) -> Threat:
     return Threat(prior, knows, as_success(given["within"], given["space"] or "line"))
 
 
-def _prior_of(planned: ReleaseFile, option: str | None) -> Prior:
-    """By the option or by the file, where it may also be `data`: how often each record occurs there."""
-    text = option or planned.prior or "uniform"
+def _prior_of(planned: ReleaseFile, text: str) -> Prior:
+    """A prior over the records of a release; `data` is how often each occurs among everybody else."""
     if text == "data":
         return planned.prior_from_data()
     if text.partition(":")[0] in PRIORS:
         return Prior(_prior(text, planned.mechanism.size, None).weights, planned.mechanism.labels)
-    return Prior.from_csv(text if option else planned.folder / text)
+    return Prior.from_csv(text if planned.prior is None else planned.folder / text)
 
 
 def _threat(given: Options) -> Threat:
     success = as_success(given["within"], given["space"] or "line")
-    given["prior"] = given["prior"] or "uniform"
+    given["prior"] = "uniform" if given["prior"] is None else given["prior"]
     prior = _prior(given["prior"], given["size"], given["matrix"])
     return Threat(prior, _knowledge(given["knows"], prior), success)
 

@@ -274,7 +274,7 @@ def _values(data: Table, universe: Table, name: str) -> list[Any]:
     kinds = [{isinstance(value, str) for value in values} for values in (others, records)]
     require(
         not others or bool(kinds[0] & kinds[1]),
-        f"The column {name!r} holds {others[0]!r} in the data and {records[0]!r} in the universe; one is text.",
+        f"The column {name!r} holds {others[:1]} in the data and {records[:1]} in the universe; one is text.",
         MechanismError,
     )
     return encode(others + records)[1]

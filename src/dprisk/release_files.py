@@ -169,6 +169,7 @@ def _tables(data: Any, universe: Any, query: Query, numeric: set[str], path: Pat
         return people, records
     if named == ["columns"]:
         names = [universe["columns"]] if isinstance(universe["columns"], str) else listed(universe["columns"])
+        require(len(names) > 0, f"{where} names no columns.", InputFileError)
         distinct = encode(rows_of(people, names))[1]
         return people, {name: [row[place] for row in distinct] for place, name in enumerate(names)}
     require(

@@ -1,0 +1,596 @@
+"""Queries published with noise: answers against the definition, exact risks against naive ones, files, wrong input."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dprisk import (
+    SHE,
+    ZCDP,
+    ApproxDP,
+    Count,
+    Gaussian,
+    GaussianDP,
+    GaussianNoise,
+    Histogram,
+    Laplace,
+    LaplaceNoise,
+    Line,
+    Marginal,
+    Mean,
+    Mechanism,
+    Prior,
+    PureDP,
+    Query,
+    Sum,
+    Threat,
+    VectorGaussian,
+    VectorLaplace,
+    assess,
+    calibrate,
+    estimate,
+    release,
+)
+from dprisk.errors import DpriskError
+from dprisk.mechanisms.additive import Additive
+from dprisk.mechanisms.noise import DensityNoise
+from dprisk.types import FloatArray, IntArray
+from tests import naive
+from tests.strategies import partitions, priors
+from tests.test_cli import run
+
+OTHERS: dict[str, list[Any]] = {
+    "sex": ["f", "m", "f", "f", "m", "f"],
+    "age": [30, 71, 45, 45, 18, 104],
+    "illness": ["flu", "cold", "flu", "asthma", "flu", "cold"],
+}
+RECORDS: dict[str, list[Any]] = {
+    "sex": ["m", "f", "m", "f"],
+    "age": [20, 45, 90, 95],
+    "illness": ["flu", "cold", "measles", "flu"],
+}
+NOISE = LaplaceNoise(1.5)
+
+
+# Answers
+
+
+def with_record(record: int) -> dict[str, list[Any]]:
+    return {name: [*values, RECORDS[name][record]] for name, values in OTHERS.items()}
+
+
+def count_rows(table: dict[str, list[Any]], names: list[str], cells: list[tuple[Any, ...]]) -> list[int]:
+    rows = list(zip(*(table[name] for name in names), strict=True))
+    return [rows.count(cell) for cell in cells]
+
+
+ILLNESSES = [("asthma",), ("cold",), ("flu",), ("measles",)]
+BOTH = [(sex, *illness) for sex in "fm" for illness in ILLNESSES]
+QUERIES: list[tuple[Query, Callable[[dict[str, list[Any]]], Any]]] = [
+    (Count("illness", "flu"), lambda table: table["illness"].count("flu")),
+    (Count("age", lambda age: age >= 45), lambda table: sum(age >= 45 for age in table["age"])),
+    (Sum("age"), lambda table: sum(table["age"])),
+    (Sum("age", low=21, high=90), lambda table: sum(min(max(age, 21), 90) for age in table["age"])),
+    (Sum("age", high=90), lambda table: sum(min(age, 90) for age in table["age"])),
+    (Mean("age"), lambda table: sum(table["age"]) / 7),
+    (Mean("age", low=50), lambda table: sum(max(age, 50) for age in table["age"]) / 7),
+    (Histogram("illness"), lambda table: count_rows(table, ["illness"], ILLNESSES)),
+    (
+        Histogram("illness", categories=["flu", "measles", "cold", "asthma", "gout"]),
+        lambda table: [table["illness"].count(name) for name in ("flu", "measles", "cold", "asthma", "gout")],
+    ),
+    (Histogram("age", edges=[0, 45, 90, 104]), lambda table: np.histogram(table["age"], [0, 45, 90, 104])[0]),
+    (Marginal(["sex", "illness"]), lambda table: count_rows(table, ["sex", "illness"], BOTH)),
+]
+
+
+@pytest.mark.parametrize("frame", [dict, pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize(("query", "by_hand"), QUERIES, ids=lambda query: getattr(query, "__class__", query).__name__)
+def test_answers_are_those_with_the_record_added(
+    frame: Callable[[Any], Any], query: Query, by_hand: Callable[[dict[str, list[Any]]], Any]
+) -> None:
+    expected = np.array([by_hand(with_record(record)) for record in range(4)], dtype=float)
+    assert query.answers(frame(OTHERS), frame(RECORDS)) == pytest.approx(expected, abs=1e-12)
+    mechanism = release(query, frame(OTHERS), frame(RECORDS), NOISE)
+    called = release(lambda table: by_hand({name: list(table[name]) for name in OTHERS}), frame(OTHERS), RECORDS, NOISE)
+    for made in (mechanism, called):
+        assert answers(made) == pytest.approx(expected, abs=1e-12)
+        assert made.labels == (("m", 20, "flu"), ("f", 45, "cold"), ("m", 90, "measles"), ("f", 95, "flu"))
+
+
+def answers(mechanism: Mechanism) -> FloatArray:
+    if isinstance(mechanism, Additive):
+        return mechanism.positions
+    assert isinstance(mechanism, VectorLaplace | VectorGaussian)
+    return mechanism.means
+
+
+def test_a_function_sees_the_kind_of_table_it_was_given() -> None:
+    ages = release(lambda frame: frame["age"].mean(), pd.DataFrame(OTHERS), pd.DataFrame(RECORDS), NOISE)
+    assert answers(ages) == pytest.approx(Mean("age").answers(OTHERS, RECORDS))
+    ages = release(lambda frame: frame["age"].mean(), pl.DataFrame({"age": OTHERS["age"]}), RECORDS["age"], NOISE)
+    assert answers(ages) == pytest.approx(Mean("age").answers(OTHERS, RECORDS))
+
+
+def test_cells_are_in_the_order_of_the_answer() -> None:
+    assert Marginal(["sex", "illness"]).cells(OTHERS, RECORDS) == BOTH
+    assert Histogram("age", edges=[0, 45, 104]).cells(OTHERS, RECORDS) == [(0, 45), (45, 104)]
+
+
+def test_a_query_says_what_it_clips() -> None:
+    told = [query.describe() for query in (Sum("age", 21, 90), Mean("age", high=90), Count("illness", "flu"))]
+    assert told == ["sum of age, clipped to [21, 90]", "mean of age, clipped to [-inf, 90]", "count of illness = flu"]
+    assert Marginal(["sex", "age"]).describe() == "marginal of sex, age"
+
+
+def test_nobody_else_is_fine() -> None:
+    nobody: dict[str, list[Any]] = {"age": [], "illness": []}
+    assert answers(release(Mean("age"), nobody, [20, 30], NOISE)).tolist() == [20, 30]
+    assert answers(release(Histogram("illness"), nobody, ["b", "a"], NOISE)).tolist() == [[0, 1], [1, 0]]
+
+
+# The noise that keeps a guarantee
+
+
+@pytest.mark.parametrize(
+    ("query", "guarantee", "size"),
+    [
+        (Count("illness", "flu"), PureDP(0.5), 2.0),
+        (Sum("age"), PureDP(0.5), 150.0),
+        (Sum("age", 0, 100), PureDP(0.5), 200.0),
+        (Mean("age", 0, 100), PureDP(0.5), 200 / 7),
+        (Histogram("illness"), PureDP(0.5), 4.0),
+        (Histogram("illness"), GaussianDP(0.5), 2 * math.sqrt(2)),
+        (Histogram("illness"), ZCDP(0.125), 2 * math.sqrt(2)),
+        (Sum("age"), ZCDP(0.125), 150.0),
+    ],
+)
+def test_noise_keeps_a_guarantee(query: Query, guarantee: Any, size: float) -> None:
+    mechanism = release(query, OTHERS, RECORDS, guarantee)
+    if isinstance(mechanism, Laplace | VectorLaplace):
+        assert mechanism.scale == pytest.approx(size, rel=1e-12)
+        assert mechanism.epsilon <= guarantee.epsilon * (1 + 1e-12)
+    else:
+        assert isinstance(mechanism, Gaussian | VectorGaussian)
+        assert mechanism.sigma == pytest.approx(size, rel=1e-12)
+        assert mechanism.guarantee().delta_at(1.0) <= GaussianDP(0.5).delta_at(1.0) * (1 + 1e-9)
+
+
+def test_a_given_sensitivity_is_used_if_it_is_large_enough() -> None:
+    mechanism = release(Sum("age"), OTHERS, RECORDS, PureDP(1.0), sensitivity=120)
+    assert isinstance(mechanism, Laplace)
+    assert mechanism.scale == 120
+    assert mechanism.epsilon == pytest.approx(75 / 120)
+    with pytest.raises(DpriskError, match=r"sensitivity of 70 will not do: two records change the answer by 75 \(L1\)"):
+        release(Sum("age"), OTHERS, RECORDS, PureDP(1.0), sensitivity=70)
+    with pytest.raises(DpriskError, match=r"by 1\.414213562 \(L2\)"):
+        release(Histogram("illness"), OTHERS, RECORDS, GaussianDP(1.0), sensitivity=1)
+
+
+def test_outputs_are_kept_in_an_interval() -> None:
+    clamped = release(Count("illness", "flu"), OTHERS, RECORDS, PureDP(1.0), interval=(0, 7), ends="truncate")
+    assert isinstance(clamped, Laplace)
+    assert (clamped.interval, clamped.ends, clamped.scale) == ((0.0, 7.0), "truncate", 1.0)
+    gauss = release(Sum("age"), OTHERS, RECORDS, GaussianNoise(9.0), interval=(0, 1000))
+    assert isinstance(gauss, Gaussian)
+    assert (gauss.interval, gauss.ends, gauss.sigma) == ((0.0, 1000.0), "clamp", 9.0)
+
+
+# Exact risks
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
+def test_a_noisy_histogram_is_histogram_encoding(epsilon: float) -> None:
+    """Each record its own cell, in any order, among cells that nobody might have."""
+    categories = ["flu", "measles", "cold", "asthma", "gout"]
+    universe, threat = ["gout", "flu", "cold", "measles"], Threat(Prior.uniform(4))
+    mechanism = release(Histogram("illness", categories), OTHERS, universe, PureDP(epsilon))
+    risk, same = assess(mechanism, threat), assess(SHE(4, epsilon), threat)
+    assert risk.exact
+    assert (risk.advantage, risk.success) == pytest.approx((same.advantage, same.success), rel=1e-12)
+    measured = estimate.best_attacker(mechanism, threat, np.random.default_rng(1), 40_000, 0.999)
+    low, high = measured.advantage_interval
+    assert low <= risk.advantage <= high
+
+
+@pytest.mark.parametrize(
+    ("means", "epsilon"),
+    [
+        ([[3.0, 0.0], [0.0, 3.0]], 6.0),
+        ([[1.0, 1.0], [0.0, 0.0]], 2.0),
+        ([[5.0, 1.0, 2.0], [4.0, 1.0, 3.0], [4.0, 0.0, 2.0]], 2.0),
+        ([[5.0, 7.0, 1.0, 2.0], [4.0, 7.0, 1.0, 3.0], [4.0, 7.0, 2.0, 2.0]], 2.0),
+    ],
+)
+def test_unit_vectors_up_to_origin_order_and_sign_are_found(means: list[list[float]], epsilon: float) -> None:
+    same = VectorLaplace(means, 1.0).sufficient()
+    assert isinstance(same, SHE)
+    assert (same.size, same.epsilon) == (len(means), epsilon)
+
+
+@pytest.mark.parametrize(
+    "means",
+    [
+        [[1.0, 0.0], [0.0, 2.0]],  # steps differ
+        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]],  # one record has no cell
+        [[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 1.0]],  # two share one
+        [[1.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]],  # one has two
+        [[0.0, 1.0, 2.0], [1.0, 2.0, 0.0], [2.0, 0.0, 1.0]],  # three values each
+    ],
+)
+def test_other_vectors_are_no_histogram_encoding(means: list[list[float]]) -> None:
+    assert isinstance(VectorLaplace(means, 1.0).sufficient(), VectorLaplace)
+
+
+def in_bins(positions: FloatArray, noise: LaplaceNoise | GaussianNoise, bins: int = 3000) -> FloatArray:
+    """The channel that tells only in which narrow bin the output lies."""
+    edges = np.linspace(positions.min() - 8 * noise.width, positions.max() + 8 * noise.width, bins)
+    edges = np.r_[-np.inf, np.unique(np.r_[edges, positions]), np.inf]
+    below = np.exp(noise.log_below(edges[None, :] - positions[:, None]))
+    return np.diff(below, axis=1)
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    weights=priors(5),
+    groups=partitions(5),
+    sick=st.lists(st.booleans(), min_size=5, max_size=5),
+    noise=st.sampled_from([LaplaceNoise(0.7), GaussianNoise(0.7)]),
+    within=st.sampled_from([None, 1.0]),
+)
+def test_records_with_the_same_answer_have_the_right_risk(
+    weights: FloatArray, groups: IntArray, sick: list[bool], noise: Any, within: float | None
+) -> None:
+    """A count has two answers only: against theorem 4.3 written out over narrow bins."""
+    records = {"number": list(range(5)), "sick": sick}
+    mechanism = release(Count("sick", True), {"sick": [True, False]}, records, noise)
+    threat = Threat(Prior(weights, mechanism.labels), groups, None if within is None else Line(within, np.arange(5)))
+    place = np.arange(5)
+    success = np.abs(place[:, None] - place) <= (within or 0)
+    channel = in_bins(answers(mechanism), noise)
+    risk = assess(mechanism, threat)
+    assert risk.exact
+    expected = naive.theorem_4_3(channel, weights, threat.knows.groups, success)
+    assert (risk.advantage, risk.success) == pytest.approx(expected, abs=1e-5)
+    assert weights @ risk.by_record == pytest.approx(risk.advantage, abs=1e-9)
+
+
+def test_two_cells_shared_by_many_records() -> None:
+    """ReRo is the integral of the larger density over the number of records, (1 + total variation) / m."""
+    records = {"age": list(range(5)), "ill": ["yes", "no", "no", "no", "yes"]}
+    for noise, variation in (
+        (LaplaceNoise(2.0), SHE(2, 1.0).total_variation),
+        (GaussianNoise(2.0), GaussianDP(math.sqrt(2) / 2).total_variation),
+    ):
+        risk = assess(release(Histogram("ill"), {"ill": ["no"]}, records, noise), Threat(Prior.uniform(5)))
+        assert risk.exact
+        assert (risk.advantage, risk.success) == pytest.approx((variation / 5, (1 + variation) / 5), abs=1e-9)
+
+
+@pytest.mark.parametrize("noise", [LaplaceNoise(1.0), GaussianNoise(1.0)])
+def test_cells_shared_by_some_records_agree_with_the_estimate(noise: Any) -> None:
+    records = {"age": list(range(7)), "ill": ["a", "a", "b", "c", "c", "c", "d"]}
+    mechanism, threat = release(Histogram("ill"), {"ill": ["a"]}, records, noise), Threat(Prior.uniform(7))
+    risk = assess(mechanism, threat)
+    assert risk.exact
+    measured = estimate.best_attacker(mechanism, threat, np.random.default_rng(2), 40_000, 0.999)
+    for name in ("advantage", "success"):
+        low, high = getattr(measured, f"{name}_interval")
+        assert low <= getattr(risk, name) <= high
+
+
+def test_noise_is_calibrated_to_a_release() -> None:
+    mechanism = release(Histogram("illness"), OTHERS, ["flu", "cold", "asthma"], PureDP(1.0))
+    prior = Prior.uniform(3, mechanism.labels)
+    found = calibrate(mechanism, Threat(prior), advantage=0.05)
+    assert assess(SHE(3, found.value), Threat(prior)).advantage == pytest.approx(0.05, abs=1e-6)
+
+
+# Labels and threats
+
+
+@pytest.mark.parametrize("guarantee", [PureDP(1.0), GaussianDP(1.0)])
+@pytest.mark.parametrize("query", [Histogram("illness"), Count("illness", "flu")])
+def test_a_prior_over_other_records_is_refused(query: Query, guarantee: Any) -> None:
+    mechanism = release(query, OTHERS, ["flu", "cold", "asthma"], guarantee)
+    other = Threat(Prior.uniform(3, ["cold", "flu", "asthma"]))
+    with pytest.raises(DpriskError, match="not the prior's in the same order: 'flu' here is 'cold' there"):
+        assess(mechanism, other)
+    if isinstance(guarantee, PureDP):
+        assert mechanism.with_epsilon(2.0).labels == mechanism.labels
+    with pytest.raises(DpriskError, match="2 labels for 3 records"):
+        mechanism.labelled(["flu", "cold"])
+
+
+def test_the_data_give_the_prior() -> None:
+    mechanism = release(Histogram("illness"), OTHERS, ["measles", "flu", "cold", "asthma"], PureDP(1.0))
+    prior = Prior.from_column(OTHERS["illness"], mechanism.labels)
+    assert prior.to_dict() == pytest.approx({"measles": 0, "flu": 1 / 2, "cold": 1 / 3, "asthma": 1 / 6})
+    assert assess(mechanism, Threat(prior), samples=2000).baseline == 0.5
+    with pytest.raises(DpriskError, match=r"\['asthma'\], which is not among the labels"):
+        Prior.from_column(OTHERS["illness"], ["flu", "cold"])
+
+
+def test_the_table_of_a_threat_is_a_universe() -> None:
+    threat = Threat.attributes(OTHERS, known=["sex"], secret=["illness"])
+    mechanism = release(Count("illness", "flu"), OTHERS, threat.table, PureDP(2.0))
+    risk = assess(mechanism, threat)
+    assert risk.exact
+    assert 0 < risk.advantage < 1
+    with pytest.raises(DpriskError, match="not made from a table"):
+        _ = Threat(Prior.uniform(3)).table
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: release(Histogram("job"), OTHERS, RECORDS, NOISE), "needs one column 'job'; it has 'sex'"),
+        (lambda: release(Sum("age"), OTHERS, {"illness": ["flu"]}, NOISE), "needs one column 'age'"),
+        (lambda: release(Sum("sex"), OTHERS, RECORDS, NOISE), "'sex' must hold numbers, but holds 'f'"),
+        (lambda: release(Sum("age"), OTHERS, ["20", "30"], NOISE), "must hold numbers, but holds '20'"),
+        (lambda: release(Sum("age"), OTHERS, [20, math.inf], NOISE), "missing or infinite values"),
+        (lambda: release(Sum("age"), {"age": [1.0, math.nan]}, [20, 30], NOISE), "missing or infinite values"),
+        (lambda: release(Sum("age"), OTHERS, [], NOISE), "universe is empty"),
+        (lambda: release(Sum("age"), OTHERS, {}, NOISE), "universe has no columns"),
+        (lambda: release(Sum("age"), OTHERS, [20, 30, 20], NOISE), r"lists the record \[20\] twice"),
+        (lambda: release(Sum("age"), OTHERS, [[20], [30]], NOISE), "plain values"),
+        (lambda: release(Sum("age"), OTHERS, [20, None], NOISE), "universe has missing values"),
+        (lambda: release(Sum("age"), OTHERS, 20, NOISE), "A list of values is needed"),
+        (lambda: release(Sum("age"), [30, 40], [20], NOISE), "A table is a data frame or a mapping"),
+        (lambda: release(Marginal(["sex", "age"]), OTHERS, [20], NOISE), "looks at 2 columns"),
+        (lambda: release(Count("illness", "Flu"), OTHERS, RECORDS, NOISE), "No record has 'Flu'"),
+        (lambda: Sum("age", low=9, high=3), "low must be below high"),
+        (lambda: Sum("age", low=math.nan), "low must be finite"),
+        (lambda: Sum("age", low="young"), "low must be a number"),  # type: ignore[arg-type]
+        (lambda: Histogram("age", ["a"], [1, 2]), "categories or edges, not both"),
+        (lambda: Histogram("age", ["a", "a"]), r"category \['a'\] is listed twice"),
+        (lambda: Histogram("age", []), "at least one value"),
+        (lambda: Histogram("age", edges=[3, 2]), "at least two rising numbers"),
+        (lambda: Marginal([]), "at least one column"),
+        (lambda: Marginal(["sex", "sex"]), "each column once"),
+        (
+            lambda: release(Histogram("illness", ["flu", "cold"]), OTHERS, RECORDS, NOISE),
+            r"\['measles'\] in the column 'illness' is none of the categories 'flu', 'cold'",
+        ),
+        (lambda: release(Histogram("age", edges=[0, 95]), OTHERS, RECORDS, NOISE), r"holds \[104.0\], outside"),
+        (lambda: release(Histogram("age"), OTHERS, ["20"], NOISE), r"\[30\] in the data and \['20'\] in the universe"),
+        (lambda: release(Sum("age"), OTHERS, RECORDS, NOISE, sensitivity=3), "no meaning for a given noise"),
+        (lambda: release(Sum("age"), OTHERS, RECORDS, ApproxDP(1.0, 0.1)), "No noise is known here"),
+        (lambda: release(Sum("age"), OTHERS, RECORDS, PureDP(0.0)), "it would be infinite"),
+        (lambda: release(Sum("age"), OTHERS, RECORDS, PureDP(1.0, "add-remove")), "to_replace_one"),
+        (lambda: release(Sum("age"), OTHERS, [30], PureDP(1.0)), "the same for every record"),
+        (lambda: release(Sum("age"), OTHERS, RECORDS, "laplace"), "LaplaceNoise"),  # type: ignore[arg-type]
+        (lambda: release(Sum("age"), OTHERS, RECORDS, DensityNoise(logistic, logistic_below)), "LaplaceNoise"),
+        (lambda: release(Histogram("illness"), OTHERS, RECORDS, NOISE, interval=(0, 9)), "with one number"),
+        (lambda: release("sum", OTHERS, RECORDS, NOISE), "or a function is needed"),  # type: ignore[arg-type]
+        (lambda: release(len, OTHERS, {"sex": ["f"]}, NOISE), r"the universe lacks \['age'\]"),
+        (lambda: release(lambda table: "many", OTHERS, RECORDS, NOISE), "must be numbers"),
+        (lambda: release(lambda table: math.nan, OTHERS, RECORDS, NOISE), "a finite number"),
+    ],
+)
+def test_wrong_input_gets_one_clear_sentence(wrong: Callable[[], object], message: str) -> None:
+    with pytest.raises(DpriskError, match=message):
+        wrong()
+
+
+def logistic(x: FloatArray) -> FloatArray:
+    return np.asarray(1 / (4 * np.cosh(x / 2) ** 2))
+
+
+def logistic_below(x: FloatArray) -> FloatArray:
+    return np.asarray((1 + np.tanh(x / 2)) / 2)
+
+
+# The command
+
+
+CSV = "sex,age,illness\nf,30,flu\nm,71,cold\nf,45,flu\nf,45.50,asthma\nm,18,flu\n"
+FILE: dict[str, Any] = {
+    "data": "data.csv",
+    "query": {"kind": "histogram", "column": "illness"},
+    "universe": {"columns": ["illness"]},
+    "noise": {"kind": "laplace", "epsilon": 1.0},
+}
+AGES = {"query": {"kind": "sum", "column": "age", "low": 18, "high": 90}, "universe": {"range": [20, 60], "step": 10}}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "data.csv").write_text(CSV)
+    (tmp_path / "ages.csv").write_text("age\n20\n30\n40.5\n")
+    (tmp_path / "prior.csv").write_text("label,count\nasthma,1\ncold,2\nflu,7\n")
+    (tmp_path / "groups.csv").write_text("label,group\nflu,x\ncold,x\nasthma,y\n")
+    (tmp_path / "matching.csv").write_text("illness\n1\n")
+    return tmp_path
+
+
+def write(folder: Path, changes: dict[str, Any]) -> str:
+    path = folder / "release.json"
+    path.write_text(json.dumps({key: value for key, value in (FILE | changes).items() if value is not None}))
+    return str(path)
+
+
+PEOPLE = {
+    "sex": ["f", "m", "f", "f", "m"],
+    "age": [30.0, 71.0, 45.0, 45.5, 18.0],
+    "illness": ["flu", "cold", "flu", "asthma", "flu"],
+}
+ILL = ("asthma", "cold", "flu")
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "expected"),
+    [
+        ({}, "", lambda: assess(SHE(3, 1.0), Threat(Prior.uniform(3)))),
+        (
+            {"query": {"kind": "count", "column": "illness", "value": "flu"}, "prior": "prior.csv"},
+            "--knows {folder}/groups.csv",
+            lambda: assess(Laplace([3, 3, 4], scale=1.0), Threat(Prior([0.1, 0.2, 0.7]), ["y", "x", "x"])),
+        ),
+        (
+            {"query": {"kind": "count", "column": "illness", "value": "flu"}, "prior": "data"},
+            "--knows all",
+            lambda: assess(Laplace([3, 3, 4], scale=1.0), Threat.membership(Prior([0.2, 0.2, 0.6]))),
+        ),
+        (
+            AGES | {"interval": [0, 500], "ends": "truncate"},
+            "--within 10",
+            lambda: assess(
+                Laplace(np.arange(229.5, 270, 10), scale=72.0, interval=(0, 500), ends="truncate"),
+                Threat(Prior.uniform(5), success=Line(10, [20, 30, 40, 50, 60])),
+            ),
+        ),
+        (
+            AGES | {"query": {"kind": "mean", "column": "age"}, "universe": {"file": "ages.csv"}},
+            "--prior zipf:1 --within 10",
+            lambda: assess(
+                Laplace([0, 10, 20.5], epsilon=1.0), Threat(Prior.zipf(3), success=Line(10, [20, 30, 40.5]))
+            ),
+        ),
+        (
+            {"query": {"kind": "count", "column": "sex", "value": "f"}, "universe": "data"},
+            "--knows sex,illness --prior data",
+            lambda: assess(
+                release(Count("sex", "f"), PEOPLE, threat_on("sex", "illness").table, PureDP(1.0)),
+                threat_on("sex", "illness"),
+            ),
+        ),
+        (
+            {"noise": {"kind": "gaussian", "mu": 0.5}, "universe": {"values": ["flu", "gout"]}},
+            "",
+            lambda: assess(Gaussian([0, 1], sigma=2.0), Threat(Prior.uniform(2))),
+        ),
+        (
+            {
+                "query": {"kind": "marginal", "columns": ["sex", "illness"]},
+                "universe": {"columns": ["sex", "illness"]},
+                "noise": {"kind": "laplace", "epsilon": 1.0, "sensitivity": 4},
+            },
+            "",
+            lambda: assess(SHE(4, 0.5), Threat(Prior.uniform(4))),
+        ),
+    ],
+)
+def test_the_command_tells_what_the_library_computes(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    folder: Path,
+    changes: dict[str, Any],
+    options: str,
+    expected: Callable[[], Any],
+) -> None:
+    path = write(folder, changes)
+    arguments = ["assess", "--release", path, *options.format(folder=folder).split()]
+    code, out, err = run(capsys, monkeypatch, *arguments, "--json")
+    assert (code, err) == (0, "")
+    told, risk = json.loads(out), expected()
+    for key in ("advantage", "success", "baseline"):
+        assert told[key] == pytest.approx(getattr(risk, key), abs=1e-9)
+    assert told["exact"] is True
+    assert told["inputs"]["release"] == path
+    assert told["inputs"]["size"] == risk.threat.prior.size
+    assert told["inputs"]["prior"]
+    assert "others and one of" in run(capsys, monkeypatch, *arguments)[1]
+
+
+def threat_on(*known: str) -> Threat:
+    return Threat.attributes(PEOPLE, known=known, secret=["age"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "message"),
+    [
+        ({"query": None}, "", "lacks `query`; it takes data, query, universe, noise, prior, interval, ends"),
+        ({"queries": 3}, "", "has an unknown name `queries`; it takes data, query"),
+        ({"query": {"kind": "median"}}, "", "`query` needs a `kind`, one of count, sum, mean, histogram, marginal"),
+        ({"query": "count"}, "", "`query` needs a `kind`"),
+        ({"query": {"kind": "count", "column": "sex"}}, "", "`query` lacks `value`; it takes kind, column, value"),
+        ({"query": {"kind": "sum", "column": "age", "top": 9}}, "", "unknown name `top`; it takes kind, column, low"),
+        ({"query": {"kind": "sum", "column": "sex"}, "universe": {"range": [1, 2]}}, "", "`sex` must be a number"),
+        ({"query": {"kind": "histogram", "column": "job"}}, "", "needs one column 'job'"),
+        ({"noise": {"kind": "cauchy"}}, "", "`noise` needs a `kind`, one of laplace, gaussian"),
+        ({"noise": {"kind": "laplace"}}, "", "needs exactly one of scale, epsilon"),
+        ({"noise": {"kind": "gaussian", "epsilon": 1}}, "", "unknown name `epsilon`; it takes kind, sigma, mu, rho"),
+        ({"noise": {"kind": "laplace", "scale": "big"}}, "", "scale must be a number"),
+        ({"noise": {"kind": "laplace", "epsilon": 1, "sensitivity": 1}}, "", "change the answer by 2 (L1)"),
+        ({"universe": {}}, "", "has exactly one of columns, values, range"),
+        ({"universe": {"columns": ["sex"], "step": 2}}, "", "has exactly one of columns, values, range"),
+        ({"universe": "everybody"}, "", "`universe` must hold names with values; it takes columns"),
+        ({"universe": {"columns": ["job"]}}, "", "needs one column 'job'"),
+        ({"universe": {"columns": []}}, "", "`universe` names no columns"),
+        ({"universe": {"range": [3, 2]}}, "", "finite low < high"),
+        ({"universe": {"range": 3}}, "", "range is a pair [low, high]"),
+        ({"universe": {"range": [0, 1], "step": 1e-12}}, "", "too many"),
+        ({"universe": {"range": [0, 1]}}, "", "one is text"),
+        ({"universe": {"values": ["flu", "flu"]}}, "", "twice"),
+        ({"universe": {"file": "nowhere.csv"}}, "", "There is no file"),
+        ({"universe": {"file": 3}}, "", "`file` is the name of a file"),
+        ({"data": "nowhere.csv"}, "", "There is no file"),
+        ({"prior": 3}, "", "`prior` is a text"),
+        ({"prior": "data"}, "--prior uniform", "names a prior; leave --prior out"),
+        ({"prior": "nowhere.csv"}, "", "There is no file"),
+        ({"universe": {"values": ["flu", "cold"]}}, "--prior data", "['asthma'], which is not among the labels"),
+        ({"universe": {"values": ["flu", "cold", "asthma"]}, "prior": "prior.csv"}, "", "'flu' here is 'asthma' there"),
+        ({"interval": [0, 1]}, "", "An interval is for queries that answer with one number"),
+        ({}, "--prior nowhere.csv", "There is no file nowhere.csv"),
+        ({}, "--prior=", "A file is named by its path"),
+        ({}, "--within 1", "--within is a distance between records that are numbers"),
+        ({}, "--space ring", "--space has no meaning without --within"),
+        ({}, "--knows sex", "columns of the records (illness), got sex"),
+        ({}, "--size 3", "--size has no meaning with --release"),
+        ({}, "--epsilon 3", "--epsilon has no meaning with --release"),
+        ({}, "--mechanism grr", "--mechanism has no meaning with --release"),
+    ],
+)
+def test_a_wrong_file_gets_one_sentence(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    folder: Path,
+    changes: dict[str, Any],
+    options: str,
+    message: str,
+) -> None:
+    code, out, err = run(capsys, monkeypatch, "assess", "--release", write(folder, changes), *options.split())
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.startswith("Error: ")
+    assert len(err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("plan.toml", "data = ", "cannot be read as TOML"),
+        ("plan.json", "{", "cannot be read as JSON"),
+        ("plan.json", "[]", "must hold names with values"),
+        ("plan.txt", "", "must end in .toml or .json"),
+    ],
+)
+def test_a_file_that_cannot_be_read(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    name: str,
+    text: str,
+    message: str,
+) -> None:
+    (tmp_path / name).write_text(text)
+    code, _, err = run(capsys, monkeypatch, "assess", "--release", str(tmp_path / name))
+    assert code == 2
+    assert message in err
+
+
+def test_the_example_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    example = Path(__file__).parents[1] / "docs" / "examples" / "histogram.toml"
+    told = json.loads(run(capsys, monkeypatch, "assess", "--release", str(example), "--json")[1])
+    assert told["advantage"] == pytest.approx(assess(SHE(4, 1.0), Threat(Prior.uniform(4))).advantage)
+    assert told["inputs"]["query"] == "histogram of illness"
