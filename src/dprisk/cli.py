@@ -371,18 +371,20 @@ def _threat_to(planned: ReleaseFile, given: Options) -> Threat:
     )
     given["prior"] = next(text for text in (given["prior"], planned.prior, "uniform") if text is not None)
     prior = _prior_of(planned, given["prior"])
-    known = given["knows"].split(",")
-    knows: Knowledge | str
-    if all(name in planned.table for name in known):
-        knows = Knowledge.columns(planned.table, known)
-    else:
-        require(
-            given["knows"] in ("none", "all") or Path(given["knows"]).exists(),
-            f"--knows is none, all, a CSV file or columns of the records ({', '.join(planned.table)}), "
-            f"got {given['knows']}.",
-        )
-        knows = _knowledge(given["knows"], prior)
-    return Threat(prior, knows, as_success(given["within"], given["space"] or "line"))
+    success = as_success(given["within"], given["space"] or "line")
+    return Threat(prior, _knowledge_of(planned, given["knows"], prior), success)
+
+
+def _knowledge_of(planned: ReleaseFile, text: str, prior: Prior) -> Knowledge | str:
+    """As `_knowledge`, or columns of the records."""
+    names = text.split(",")
+    if text not in ("none", "all") and all(name in planned.table for name in names):
+        return Knowledge.columns(planned.table, names)
+    require(
+        text in ("none", "all") or Path(text).exists(),
+        f"--knows is none, all, a CSV file or columns of the records ({', '.join(planned.table)}), got {text}.",
+    )
+    return _knowledge(text, prior)
 
 
 def _prior_of(planned: ReleaseFile, text: str) -> Prior:

@@ -59,7 +59,11 @@ class VectorNoise(Mechanism):
     @cached_property
     def width(self) -> float:
         """The largest distance between the means of two records."""
-        return max(float(rows.max()) for rows in self._distances(self.means))
+        distinct = np.unique(self.means, axis=0)
+        step = _one_hot_step(_differing(distinct))
+        if step is not None:  # two coordinates differ, which takes no look at all pairs
+            return step * (2 if self._metric == "cityblock" else math.sqrt(2))
+        return max(float(rows.max()) for rows in self._distances(distinct))
 
     def _distances(self, points: FloatArray) -> Iterator[FloatArray]:
         """The distances between all pairs of points, some rows at a time."""
@@ -229,17 +233,21 @@ class VectorLaplace(VectorNoise):
         If each record moves a coordinate of its own by the same step h, it is histogram encoding: in units of h the
         noise has the scale 2 / epsilon of `SHE` with epsilon = 2 h / scale.
         """
-        differ = np.flatnonzero(np.any(self.means != self.means[0], axis=0))
-        if differ.size <= 1:
-            return Laplace(self.means[:, differ[0] if differ.size else 0], scale=self.scale)
-        moved = self.means[:, differ]
+        moved = _differing(self.means)
+        if moved.shape[1] <= 1:
+            return Laplace(moved[:, 0] if moved.size else np.zeros(self.size), scale=self.scale)
         step = _one_hot_step(moved)
         if step is not None:
             return SHE(self.size, 2 * step / self.scale)
-        return self if differ.size == self.dimension else VectorLaplace(moved, self.scale)
+        return self if moved.shape[1] == self.dimension else VectorLaplace(moved, self.scale)
 
     def _parameters(self) -> dict[str, Any]:
         return {"dimension": self.dimension, "scale": self.scale, "epsilon": self.epsilon}
+
+
+def _differing(means: FloatArray) -> FloatArray:
+    """The coordinates in which some means differ."""
+    return means[:, np.any(means != means[0], axis=0)]
 
 
 def _one_hot_step(means: FloatArray) -> float | None:
@@ -255,7 +263,7 @@ def _one_hot_step(means: FloatArray) -> float | None:
     if not (np.all(own.sum(axis=0) == 1) and np.all(own.sum(axis=1) == 1)):
         return None
     steps = np.abs((means - usual)[own])
-    return float(steps.mean()) if np.ptp(steps) <= STEPS * steps.max() else None
+    return float(steps.max()) if np.ptp(steps) <= STEPS * steps.max() else None
 
 
 def as_vector_gaussian(mechanism: Mechanism) -> VectorGaussian | None:
