@@ -339,6 +339,8 @@ def test_the_table_of_a_threat_is_a_universe() -> None:
         (lambda: release(Sum("age"), OTHERS, ["20", "30"], NOISE), "must hold numbers, but holds '20'"),
         (lambda: release(Sum("age"), OTHERS, [20, math.inf], NOISE), "missing or infinite values"),
         (lambda: release(Sum("age"), {"age": [1.0, math.nan]}, [20, 30], NOISE), "missing or infinite values"),
+        (lambda: release(Sum("age"), OTHERS, [20, 1e60], NOISE), "some above 1e50"),
+        (lambda: release(Sum(["age"]), OTHERS, [20, 30], NOISE), r"needs one column \['age'\]"),  # type: ignore[arg-type]
         (lambda: release(Sum("age"), OTHERS, [], NOISE), "universe is empty"),
         (lambda: release(Sum("age"), OTHERS, {}, NOISE), "universe has no columns"),
         (lambda: release(Sum("age"), OTHERS, [20, 30, 20], NOISE), r"lists the record \[20\] twice"),
@@ -517,6 +519,7 @@ def threat_on(*known: str) -> Threat:
         ({"query": {"kind": "sum", "column": "age", "top": 9}}, "", "unknown name `top`; it takes kind, column, low"),
         ({"query": {"kind": "sum", "column": "sex"}, "universe": {"range": [1, 2]}}, "", "`sex` must be a number"),
         ({"query": {"kind": "histogram", "column": "job"}}, "", "needs one column 'job'"),
+        ({"query": {"kind": "sum", "column": ["age"]}, "universe": {"range": [1, 2]}}, "", "needs one column ['age']"),
         ({"noise": {"kind": "cauchy"}}, "", "`noise` needs a `kind`, one of laplace, gaussian"),
         ({"noise": {"kind": "laplace"}}, "", "needs exactly one of scale, epsilon"),
         ({"noise": {"kind": "gaussian", "epsilon": 1}}, "", "unknown name `epsilon`; it takes kind, sigma, mu, rho"),

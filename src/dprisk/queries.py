@@ -16,6 +16,7 @@ from dprisk.errors import MechanismError, TooLargeError, as_number, fail, requir
 from dprisk.tables import column, encode, listed, rows_of
 from dprisk.types import FloatArray, IntArray, Table
 
+LARGEST = 1e50  # number in a column, so that sums stay finite
 MOST_ENTRIES = 1 << 26  # of the table of answers, records x cells
 
 
@@ -94,7 +95,7 @@ class Sum(Query):
         for name in ("low", "high"):
             if getattr(self, name) is not None:
                 bound = as_number(name, getattr(self, name))
-                require(math.isfinite(bound), f"{name} must be finite, got {bound:g}", MechanismError)
+                require(abs(bound) <= LARGEST, f"{name} must be finite, at most 1e50, got {bound:g}", MechanismError)
         require(
             self.low is None or self.high is None or self.low < self.high,
             f"low must be below high, got {self.low} and {self.high}",
@@ -261,8 +262,8 @@ def _numbers(values: list[Any], name: str) -> FloatArray:
         fail(f"The column {name!r} must hold numbers, but holds {odd!r}.", MechanismError)
     numbers = array.astype(float)
     require(
-        bool(np.all(np.isfinite(numbers))),
-        f"The column {name!r} has missing or infinite values; drop or fill them first.",
+        bool(np.all(np.abs(numbers) <= LARGEST)),
+        f"The column {name!r} has missing or infinite values, or some above 1e50; drop or fill them first.",
         MechanismError,
     )
     return numbers

@@ -131,14 +131,14 @@ def _kind(given: Any, where: str, kinds: Mapping[str, Any]) -> str:
     return str(kind)
 
 
-def _query(given: Any, path: Path) -> tuple[Query, set[str]]:
+def _query(given: Any, path: Path) -> tuple[Query, tuple[str, ...]]:
     """The query, and the columns that must be numbers."""
     where = f"{path}: `query`"
     kind = _kind(given, where, QUERIES)
     build, needed, allowed = QUERIES[kind]
     _check(given, where, ("kind", *needed), allowed)
     query = build(**{name: value for name, value in given.items() if name != "kind"})
-    return query, set(query.looks_at) if kind in ("sum", "mean") or "edges" in given else set()
+    return query, query.looks_at if kind in ("sum", "mean") or "edges" in given else ()
 
 
 def _noise(given: Any, path: Path) -> tuple[Noise | Guarantee, float | None]:
@@ -150,7 +150,7 @@ def _noise(given: Any, path: Path) -> tuple[Noise | Guarantee, float | None]:
     return sizes[named[0]](given[named[0]]), given.get("sensitivity")
 
 
-def _tables(data: Any, universe: Any, query: Query, numeric: set[str], path: Path) -> tuple[Columns, Columns]:
+def _tables(data: Any, universe: Any, query: Query, numeric: tuple[str, ...], path: Path) -> tuple[Columns, Columns]:
     """Everybody else and the possible records, by column."""
     where = f"{path}: `universe`"
     texts = read_csv(_beside(path, data, "data"))
@@ -177,11 +177,11 @@ def _tables(data: Any, universe: Any, query: Query, numeric: set[str], path: Pat
         f"{where}: values and range are for a query of one column; give columns or a file.",
         InputFileError,
     )
-    values = listed(universe["values"]) if named == ["values"] else _range(universe, where)
-    return people, {query.looks_at[0]: values}
+    rows_of(people, query.looks_at)  # refuses what is no column
+    return people, {query.looks_at[0]: listed(universe["values"]) if "values" in named else _range(universe, where)}
 
 
-def _typed(people: Columns, records: Columns, numeric: set[str], path: Path) -> tuple[Columns, Columns]:
+def _typed(people: Columns, records: Columns, numeric: tuple[str, ...], path: Path) -> tuple[Columns, Columns]:
     """Text as numbers where it is so in both tables, so that equal values stay equal."""
     typed: tuple[Columns, Columns] = {}, {}
     for name in dict.fromkeys((*people, *records)):

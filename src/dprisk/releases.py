@@ -58,10 +58,11 @@ def release(
     >>> assess(mechanism, Threat(Prior.uniform(3)))
     Risk(advantage=0.130568, success=0.463901, baseline=0.333333, exact)
     """
-    records, labels = _universe(universe, query.looks_at if isinstance(query, Query) else tuple(column_names(data)))
+    names = query.looks_at if isinstance(query, Query) else tuple(column_names(data))
+    people = 1 + len(rows_of(data, names))
+    records, labels = _universe(universe, names)
     answers = query.answers(data, records) if isinstance(query, Query) else _called(query, data, records)
     if isinstance(noise, Guarantee):
-        people = len(column(data, column_names(data)[0])) + 1
         stated = query.sensitivity(people) if isinstance(query, Query) else None
         noise = _keeping(noise, answers, sensitivity, stated)
     else:
