@@ -5,9 +5,10 @@
 Of 1000 people like this one, an attacker guesses 69 right after seeing the report, 10 without it; taking part adds 59.
 """
 
-from dprisk.assess import Assessment, GroupRisk, Risk, WorstCase, assess
+from dprisk.assess import Assessment, GroupRisk, IntervalRisk, IntervalThreat, Risk, WorstCase, assess
 from dprisk.attacks import OptimalAttack, SimplifiedAttack
 from dprisk.calibrate import DPSGD, Calibration, calibrate
+from dprisk.density import Density
 from dprisk.errors import DpriskError
 from dprisk.guarantees import (
     ZCDP,
@@ -41,6 +42,7 @@ from dprisk.mechanisms import (
     Matrix,
     Mechanism,
     OnAttribute,
+    OnInterval,
     PostProcessed,
     Product,
     Repeated,
@@ -75,6 +77,7 @@ __all__ = [
     "Calibration",
     "ConcreteHashing",
     "Count",
+    "Density",
     "Distances",
     "DpriskError",
     "Exact",
@@ -87,6 +90,8 @@ __all__ = [
     "GroupRisk",
     "Guarantee",
     "Histogram",
+    "IntervalRisk",
+    "IntervalThreat",
     "Knowledge",
     "Laplace",
     "LaplaceNoise",
@@ -97,6 +102,7 @@ __all__ = [
     "Mean",
     "Mechanism",
     "OnAttribute",
+    "OnInterval",
     "OptimalAttack",
     "PostProcessed",
     "Prior",

@@ -13,10 +13,12 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from dprisk import bounds, estimate, exact
+from dprisk.certified import Certificate, certify
+from dprisk.density import Density
 from dprisk.errors import ThreatError, TooLargeError, as_whole, fail, require
 from dprisk.estimate import Estimate
 from dprisk.guarantees import Guarantee, as_guarantee
-from dprisk.mechanisms import Mechanism
+from dprisk.mechanisms import Mechanism, OnInterval
 from dprisk.optimum import Optimum
 from dprisk.threat import Threat
 from dprisk.types import FloatArray
@@ -289,6 +291,93 @@ class WorstCase(Assessment):
         return f"WorstCase({numbers}, by {self.advantage_bound.bound.source})"
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class IntervalThreat:
+    """The record is a number with a prior density; a guess `within` that distance is right. Nothing else is known.
+
+    >>> IntervalThreat(Density.uniform(0, 1), within=0.1)
+    IntervalThreat(Density(uniform on [0, 1]), within 0.1)
+    """
+
+    prior: Density
+    within: float
+
+    def __post_init__(self) -> None:
+        require(isinstance(self.prior, Density), f"The prior is a Density, not {self.prior!r}.", ThreatError)
+
+    def __repr__(self) -> str:
+        return f"IntervalThreat({self.prior!r}, within {self.within:g})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class IntervalRisk:
+    """The risk of a mechanism for numbers, between two certified bounds; the numbers themselves are the upper ones."""
+
+    mechanism: OnInterval
+    threat: IntervalThreat
+    certificate: Certificate
+
+    @property
+    def advantage(self) -> float:
+        """No attacker has a larger RAD; at least one has `advantage_interval[0]`."""
+        return self.certificate.advantage.upper
+
+    @property
+    def success(self) -> float:
+        """No attacker has a larger ReRo; at least one has `success_interval[0]`."""
+        return self.certificate.success.upper
+
+    @property
+    def baseline(self) -> float:
+        """The best success without seeing the output, from above."""
+        return self.certificate.baseline.upper
+
+    @property
+    def advantage_interval(self) -> tuple[float, float]:
+        """Certified bounds on RAD."""
+        return self.certificate.advantage.lower, self.certificate.advantage.upper
+
+    @property
+    def success_interval(self) -> tuple[float, float]:
+        """Certified bounds on ReRo."""
+        return self.certificate.success.lower, self.certificate.success.upper
+
+    def sentence(self) -> str:
+        """The risk in natural frequencies."""
+        people = _people(self.success, self.baseline, self.advantage)
+        right, blind, more = (round(share * people) for share in (self.success, self.baseline, self.advantage))
+        return (
+            f"Of {people} people like this one, an attacker guesses {right} right within {self.threat.within:g} after "
+            f"seeing the report, {blind} without it; taking part adds {more}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        return {
+            "advantage": self.advantage,
+            "advantage_interval": list(self.advantage_interval),
+            "success": self.success,
+            "success_interval": list(self.success_interval),
+            "baseline": self.baseline,
+            "mechanism": self.mechanism.to_dict(),
+            "threat": {"prior": repr(self.threat.prior), "within": self.threat.within},
+            "sentence": self.sentence(),
+        }
+
+    def __repr__(self) -> str:
+        numbers = f"advantage={self.advantage:.6g}, success={self.success:.6g}, baseline={self.baseline:.6g}"
+        return f"IntervalRisk({numbers}, certified within {self.certificate.advantage.width:.1e})"
+
+
+@overload
+def assess(
+    subject: OnInterval,
+    threat: IntervalThreat,
+    *,
+    width: float = 1e-6,
+) -> IntervalRisk: ...
+
+
 @overload
 def assess(
     subject: Mechanism,
@@ -317,14 +406,15 @@ def assess(
 
 def assess(
     subject: Any,
-    threat: Threat,
+    threat: Threat | IntervalThreat,
     *,
     samples: int | None = None,
     confidence: float = 0.95,
     rng: np.random.Generator | int = 0,
     thorough: bool = False,
     progress: estimate.Progress | None = None,
-) -> Risk | WorstCase:
+    width: float = 1e-6,
+) -> Risk | WorstCase | IntervalRisk:
     """The best attacker's advantage and success against a mechanism, or against anything that keeps a guarantee.
 
     A mechanism: exact wherever there is a closed form or the outputs can be listed, otherwise a Monte Carlo estimate
@@ -332,6 +422,7 @@ def assess(
     `progress` is told after each block of outputs how many are drawn, how many are wanted, and the advantage so far.
     A guarantee (or a dp_accounting event or privacy loss distribution, an Opacus accountant, an OpenDP measurement):
     every bound that applies, and the tightest; `thorough` solves larger optimisation problems too.
+    A mechanism for numbers (`OnInterval`, with an `IntervalThreat`): certified bounds at most `width` apart.
 
     >>> from dprisk import GRR, Prior, PureDP, Threat
     >>> assess(GRR(100, epsilon=2.0), Threat(Prior.uniform(100)))
@@ -339,7 +430,12 @@ def assess(
     >>> assess(PureDP(1.0), Threat(Prior.zipf(10)))
     WorstCase(advantage<=0.156465, success<=0.374394, baseline=0.341417, by dprisk, theory 3.2)
     """
-    require(isinstance(threat, Threat), f"The second argument is a Threat, not {type(threat).__name__}.", ThreatError)
+    if isinstance(subject, OnInterval):
+        if not isinstance(threat, IntervalThreat):
+            fail(f"A mechanism for numbers needs an IntervalThreat, not {type(threat).__name__}.", ThreatError)
+        return IntervalRisk(subject, threat, certify(subject, threat.prior, threat.within, width))
+    if not isinstance(threat, Threat):
+        fail(f"The second argument is a Threat, not {type(threat).__name__}.", ThreatError)
     samples, confidence = estimate.checked(samples, confidence)
     generator = as_generator(rng)
     if not isinstance(subject, Mechanism):

@@ -7,6 +7,7 @@ from dprisk.mechanisms.exponential import Exponential
 from dprisk.mechanisms.geometric import Geometric
 from dprisk.mechanisms.hashing import ConcreteHashing
 from dprisk.mechanisms.histogram import SHE, THE
+from dprisk.mechanisms.interval import OnInterval
 from dprisk.mechanisms.sets import BLH, GRR, OLH, OUE, SUE, LocalHashing, SetProtocol, SubsetSelection, UnaryEncoding
 from dprisk.mechanisms.tabled import Matrix, Tabled
 from dprisk.mechanisms.vectors import VectorGaussian, VectorLaplace
@@ -28,6 +29,7 @@ __all__ = [
     "Matrix",
     "Mechanism",
     "OnAttribute",
+    "OnInterval",
     "PostProcessed",
     "Product",
     "Repeated",

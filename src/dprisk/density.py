@@ -1,0 +1,237 @@
+"""What the attacker believes about a record that may be any number in an interval."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from dprisk.errors import PriorError, as_number, require
+from dprisk.tables import as_floats, listed
+from dprisk.types import FloatArray
+
+NODES = 3  # of Gauss and Legendre in each bin
+KERNELS = 2000  # distinct values up to which a kernel estimate keeps every one
+
+
+class Density(ABC):
+    """A probability density on [low, high].
+
+    `Density.uniform`, `.beta`, `.from_pdf` and `.from_data` make the usual ones.
+    """
+
+    low: float
+    high: float
+
+    @abstractmethod
+    def nodes(self, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Places and weights, bins x nodes: sum_q w_iq g(z_iq) is the integral of pi g over bin i for smooth g."""
+
+    @abstractmethod
+    def extremes(self, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The smallest and the largest density in each bin; the largest may be infinite."""
+
+    def trend(self, edges: FloatArray) -> FloatArray:
+        """1 where the density rises throughout a bin, -1 where it falls, 0 where neither is known."""
+        return np.zeros(edges.size - 1)
+
+    @abstractmethod
+    def describe(self) -> str:
+        """In a few words, for reports."""
+
+    @property
+    def turns(self) -> tuple[float, ...]:
+        """Where the density turns from rising to falling or back, as far as that is known."""
+        return ()
+
+    def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
+        """Independent records."""
+        edges = np.linspace(self.low, self.high, 4097)
+        mass = self.nodes(edges)[1].sum(axis=1)
+        total = np.r_[0.0, np.cumsum(mass)]
+        return np.interp(rng.random(size), total / total[-1], edges)
+
+    @staticmethod
+    def uniform(low: float = 0.0, high: float = 1.0) -> Uniform:
+        """Every number of the interval equally likely."""
+        return Uniform(low, high)
+
+    @staticmethod
+    def beta(alpha: float, beta: float, low: float = 0.0, high: float = 1.0) -> Beta:
+        """The beta distribution, stretched to the interval."""
+        return Beta(alpha, beta, low, high)
+
+    @staticmethod
+    def from_pdf(pdf: Callable[[FloatArray], FloatArray], low: float, high: float) -> Smooth:
+        """Any smooth density, called with arrays; it must integrate to 1 over the interval."""
+        return Smooth(pdf, low, high)
+
+    @staticmethod
+    def from_data(values: Iterable[Any], low: float, high: float, bandwidth: float | None = None) -> Smooth:
+        """A Gaussian kernel estimate from observed values, cut off at the ends of the interval and rescaled.
+
+        Without a bandwidth it is Silverman's. More than 2000 distinct values are first rounded to 2000 steps.
+        """
+        return Smooth(_kernel_estimate(values, low, high, bandwidth), low, high, "kernel estimate")
+
+    def __repr__(self) -> str:
+        return f"Density({self.describe()} on [{self.low:g}, {self.high:g}])"
+
+
+class Uniform(Density):
+    """Every number of the interval equally likely."""
+
+    def __init__(self, low: float, high: float) -> None:
+        self.low, self.high = _interval(low, high)
+
+    def nodes(self, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+        places, weights = _gauss(edges)
+        return places, weights / (self.high - self.low)
+
+    def extremes(self, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+        level = np.full(edges.size - 1, 1 / (self.high - self.low))
+        return level, level
+
+    def describe(self) -> str:
+        return "uniform"
+
+
+class Beta(Density):
+    """The beta distribution, stretched to the interval. Its density may be infinite at the ends."""
+
+    def __init__(self, alpha: float, beta: float, low: float, high: float) -> None:
+        self.low, self.high = _interval(low, high)
+        self.alpha, self.beta_ = (as_number(name, value) for name, value in (("alpha", alpha), ("beta", beta)))
+        require(
+            min(self.alpha, self.beta_) >= 0.01 and max(self.alpha, self.beta_) <= 1e6,
+            f"alpha and beta must lie in [0.01, 1e6], got {alpha:g} and {beta:g}",
+            PriorError,
+        )
+
+    def nodes(self, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """In the scale of the distribution function, where no density is infinite."""
+        from scipy.special import betainc, betaincinv
+
+        share = betainc(self.alpha, self.beta_, self._unit(edges))
+        places, weights = _gauss(share)
+        z = betaincinv(self.alpha, self.beta_, np.clip(places, 0.0, 1.0))
+        return np.clip(self.low + (self.high - self.low) * z, edges[:-1, None], edges[1:, None]), weights
+
+    def extremes(self, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Those at the ends of the bin: the turn is an edge."""
+        at = self._pdf(edges)
+        return np.minimum(at[:-1], at[1:]), np.maximum(at[:-1], at[1:])
+
+    def trend(self, edges: FloatArray) -> FloatArray:
+        at = self._pdf(edges)
+        return np.where(at[1:] > at[:-1], 1.0, np.where(at[1:] < at[:-1], -1.0, 0.0))
+
+    def _pdf(self, edges: FloatArray) -> FloatArray:
+        from scipy.special import betaln
+
+        unit = self._unit(edges)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = [0.0 if power == 1 else (power - 1) * np.log(part) for power, part in self._factors(unit)]
+        at = np.exp(np.nan_to_num(logs[0] + logs[1], nan=0.0, posinf=np.inf) - betaln(self.alpha, self.beta_))
+        return np.broadcast_to(at / (self.high - self.low), unit.shape)
+
+    def _factors(self, unit: FloatArray) -> tuple[tuple[float, FloatArray], tuple[float, FloatArray]]:
+        return (self.alpha, unit), (self.beta_, 1 - unit)
+
+    def _unit(self, z: FloatArray) -> FloatArray:
+        return np.clip((z - self.low) / (self.high - self.low), 0.0, 1.0)
+
+    @property
+    def turns(self) -> tuple[float, ...]:
+        rise, fall = self.alpha - 1, self.beta_ - 1
+        return (self.low + (self.high - self.low) * rise / (rise + fall),) if rise * fall > 0 else ()
+
+    def describe(self) -> str:
+        return f"beta({self.alpha:g}, {self.beta_:g})"
+
+
+class Smooth(Density):
+    """A density given by a function, taken to be smooth on the scale of a bin."""
+
+    def __init__(self, pdf: Callable[[FloatArray], FloatArray], low: float, high: float, name: str = "density") -> None:
+        self.low, self.high = _interval(low, high)
+        self.pdf, self.name = pdf, name
+        grid = np.linspace(self.low, self.high, 1025)
+        at = np.asarray(pdf(grid[1:-1]), dtype=float)
+        require(
+            at.shape == (1023,) and bool(np.all(np.isfinite(at) & (at >= 0))),
+            "The density must give a finite number of at least 0 for every number inside the interval.",
+            PriorError,
+        )
+        coarse, fine = (float(self.nodes(edges)[1].sum()) for edges in (grid[::2], grid))
+        require(
+            abs(fine - 1) < 1e-6,
+            f"The density integrates to {fine:.8g} over [{self.low:g}, {self.high:g}], not to 1.",
+            PriorError,
+        )
+        require(abs(fine - coarse) < 1e-9, "The density is not smooth enough to be integrated.", PriorError)
+
+    def nodes(self, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+        places, weights = _gauss(edges)
+        return places, weights * np.asarray(self.pdf(places.ravel()), dtype=float).reshape(places.shape)
+
+    def extremes(self, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Among the ends and five places between, with a tenth of their spread to spare."""
+        inside = edges[:-1, None] + np.diff(edges)[:, None] * np.linspace(0.0, 1.0, 7)
+        inside = np.clip(inside, self.low + 1e-12 * (self.high - self.low), self.high - 1e-12 * (self.high - self.low))
+        at = np.asarray(self.pdf(inside.ravel()), dtype=float).reshape(inside.shape)
+        spare = np.ptp(at, axis=1) / 10
+        return np.maximum(at.min(axis=1) - spare, 0.0), at.max(axis=1) + spare
+
+    def describe(self) -> str:
+        return self.name
+
+
+def _gauss(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Nodes and weights of Gauss and Legendre in each bin, for a density of 1."""
+    node, weight = np.polynomial.legendre.leggauss(NODES)
+    half = np.diff(edges)[:, None] / 2
+    return edges[:-1, None] + half * (1 + node), half * weight
+
+
+def _kernel_estimate(
+    values: Iterable[Any], low: float, high: float, bandwidth: float | None
+) -> Callable[[FloatArray], FloatArray]:
+    from scipy.special import ndtr
+
+    low, high = _interval(low, high)
+    data = as_floats(listed(values), "The observed values", PriorError)
+    require(data.ndim == 1 and data.size > 1, "A kernel estimate needs at least two observed values.", PriorError)
+    require(bool(np.all((data >= low) & (data <= high))), f"Values must lie in [{low:g}, {high:g}].", PriorError)
+    centres, counts = np.unique(data, return_counts=True)
+    if centres.size > KERNELS:
+        step = (high - low) / KERNELS
+        centres, counts = np.unique(low + step * np.round((data - low) / step), return_counts=True)
+    width = _silverman(data) if bandwidth is None else as_number("bandwidth", bandwidth)
+    require(0 < width < math.inf, f"The bandwidth must be finite and above 0, got {width:g}.", PriorError)
+    share = counts / (counts * (ndtr((high - centres) / width) - ndtr((low - centres) / width))).sum()
+
+    def pdf(z: FloatArray) -> FloatArray:
+        standard = (np.asarray(z)[:, None] - centres) / width
+        return np.asarray(np.exp(-(standard**2) / 2) @ share) / (width * math.sqrt(2 * math.pi))
+
+    return pdf
+
+
+def _silverman(data: FloatArray) -> float:
+    quarters = np.subtract(*np.percentile(data, [75, 25])) / 1.34
+    spread = min(float(data.std()), float(quarters)) if quarters > 0 else float(data.std())
+    return float(0.9 * spread * data.size**-0.2)
+
+
+def _interval(low: float, high: float) -> tuple[float, float]:
+    ends = as_number("low", low), as_number("high", high)
+    require(
+        -math.inf < ends[0] < ends[1] < math.inf,
+        f"Needs finite low < high, got {ends[0]:g} and {ends[1]:g}.",
+        PriorError,
+    )
+    return ends
