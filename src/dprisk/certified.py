@@ -2,28 +2,29 @@
 
 Guess x is right within eta: on the window W_x = [x - eta, x + eta]. For an output theta the window is worth
 
-    value(theta, W) = int_W pi_z (p(theta|z) - kappa_W-weighted p(theta)) dz = U_W(theta) - kappa_W U(theta),
+    value(theta, W) = int_W pi_z (p(theta|z) - p(theta)) dz = U_W(theta) - kappa_W U(theta),
 
 (for success without the second term), and the optimum is int max_x value(theta, W_x) dtheta. Both maximum and integral
 are taken on a grid: the line of outputs is cut into cells, the windows end at grid points.
 
-*From below.* The attacker sees only the cell of the output and uses grid windows only: sum over cells of max_W int_cell
-value. Binning is post-processing, so nothing is lost to the safe side but a little risk.
+*From below.* Let the attacker see only the cell of the output, which is post-processing, and use windows of the grid
+only: the sum over cells of max_W int_cell value.
 
 *From above.* Let W0 serve the cell [l, r] of width w and D = value(., W) - value(., W0). D lies below its chord but for
 the curvature of its negative terms N = U_(W0 - W) + (kappa_W - kappa_W0)_+ U, and for the kinks of Laplace densities at
 records inside the cell:
 
-    D <= chord + w^2/8 max N'' + (rate w / 2) rho(cell) (1{W meets the cell, W0 does not hold it} + (kappa_W0 - kappa_W)_+),
+    D <= chord + w^2/8 max N'' + rate w/2 rho(cell) (1{W meets the cell, W0 does not hold it} + (kappa_W0 - kappa_W)_+),
 
 rho the density that records in the cell have at themselves (-D'' is integrated against Green's function, at most w/4).
-A window that ends between two grid points, a share t of the way, is worth what linear interpolation gives but for
+A window between two of the grid is worth what linear interpolation in the prior mass gives but for
 
-    1/4 (e^(L h) - 1) (U_u + U_l) + dev min(max(U_u, kappa_u U), max(U_l, kappa_l U)),
+    (e^(L h) - 1)/4 (U_u + U_l) + min over u, l of [a_+ (upper leads lower) + a_- (lower leads upper)],
 
-u and l the two pieces that its ends move in, L the Lipschitz constant of log p(theta|z) in z, and dev how far the shares of
-the prior mass of the two pieces behind the ends may differ. Everything is of second order in the grid, which is
-refined until the two numbers are as close as asked.
+u and l the pieces, at most h long, that its two ends move in, a = U_u - kappa_u U (or the same for l) what a piece is
+worth, L the Lipschitz constant of log p(theta|z) in z, and "leads" how far the share of mass behind one end may be ahead
+of that behind the other. Everything is of second order in the grid, which is refined until the two numbers are as
+close as asked.
 """
 
 from __future__ import annotations
@@ -125,9 +126,9 @@ class _Grid:
     def _shares(self, prior: Density, step: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Between neighbouring guesses, how far the share of mass behind one end of the window may lead the other's.
 
-        The share behind the upper end leads by at most the first, that behind the lower end by at most the second. Where
-        the density falls, a share is ahead of the share of the way, where it rises behind, by at most a quarter of
-        the change of density over the mean.
+        The share behind the upper end leads by at most the first, that behind the lower end by at most the second.
+        Where the density falls, a share of mass is ahead of the share of the way, where it rises behind it, by at most
+        a quarter of the change of the density over its mean.
         """
         least, most = prior.extremes(self.edges)
         trend = prior.trend(self.edges)
