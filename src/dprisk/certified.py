@@ -22,8 +22,8 @@ A window between two of the grid is worth what linear interpolation in the prior
     (e^(L h) - 1)/4 (U_u + U_l) + min over u, l of [a_+ (upper leads lower) + a_- (lower leads upper)],
 
 u and l the pieces, at most h long, that its two ends move in, a = U_u - kappa_u U (or the same for l) what a piece is
-worth, L the Lipschitz constant of log p(theta|z) in z, and "leads" how far the share of mass behind one end may be ahead
-of that behind the other. Everything is of second order in the grid, which is refined until the two numbers are as
+worth, L the Lipschitz constant of log p(theta|z) in z, and "leads" how far the share of mass behind one end may be
+ahead of that behind the other. Everything is of second order in the grid, which is refined until the two numbers are as
 close as asked.
 """
 
