@@ -3,7 +3,6 @@
 import json
 import math
 import sys
-from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -17,146 +16,30 @@ from dprisk.assess import Risk, assess
 from dprisk.bounds import REGISTRY
 from dprisk.calibrate import DPSGD, Calibration, calibrate
 from dprisk.errors import DpriskError, InputFileError, ParameterError, ThreatError, fail, require
-from dprisk.guarantees import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, dp_sgd
+from dprisk.guarantees import Guarantee
 from dprisk.knowledge import Knowledge
-from dprisk.mechanisms import (
-    BLH,
-    GRR,
-    OLH,
-    OUE,
-    SHE,
-    SUE,
-    THE,
-    Exponential,
-    Gaussian,
-    Geometric,
-    Laplace,
-    Matrix,
-    Mechanism,
-    SubsetSelection,
-    UnaryEncoding,
+from dprisk.mechanisms import GRR, Matrix, Mechanism
+from dprisk.names import (
+    GUARANTEES,
+    MECHANISMS,
+    OF_SUBJECT,
+    PRIORS,
+    SPACED,
+    OF_A_GUARANTEE,
+    OF_A_MECHANISM,
+    THREAT,
+    Kind,
+    Options,
+    flag,
+    options,
 )
 from dprisk.prior import Prior
 from dprisk.release_files import ReleaseFile, read_release
 from dprisk.tables import read_csv
 from dprisk.threat import Threat, as_success
 
-Options = dict[str, Any]
 DEMO_EPSILON, DEMO_ADVANTAGE = 2.0, 0.05
 ANY = 1.0  # the parameter of a template that is to be calibrated
-
-
-class Kind:
-    """A mechanism or guarantee by its name on the command line: the options it takes, and how to make it."""
-
-    def __init__(self, build: Callable[..., Any], *options: str) -> None:
-        self.build, self.options = build, options
-
-    def make(self, size: int, given: Options) -> Any:
-        """Build it from the options; None stands for one that was left out and has a default."""
-        chosen = {name: given[name] for name in self.options if given[name] is not None}
-        missing = [flag(name) for name in self.options if name not in chosen and name not in OPTIONAL]
-        verb = "is" if len(missing) == 1 else "are"
-        require(not missing, f"{' and '.join(missing)} {verb} missing for this choice.")
-        return self.build(size, **chosen)
-
-
-def _exponential(size: int, epsilon: float, space: str = "line") -> Mechanism:
-    return (Exponential.on_ring if space == "ring" else Exponential.on_line)(size, epsilon)
-
-
-MECHANISMS = {
-    "grr": Kind(GRR, "epsilon"),
-    "sue": Kind(SUE, "epsilon"),
-    "oue": Kind(OUE, "epsilon"),
-    "ue": Kind(UnaryEncoding, "p", "q"),
-    "ss": Kind(SubsetSelection, "epsilon", "subset_size"),
-    "blh": Kind(BLH, "epsilon"),
-    "olh": Kind(OLH, "epsilon"),
-    "she": Kind(SHE, "epsilon"),
-    "the": Kind(THE, "epsilon", "threshold"),
-    "exponential": Kind(_exponential, "epsilon", "space"),
-    "geometric": Kind(lambda size, epsilon, ends="clamp": Geometric(size, epsilon, ends=ends), "epsilon", "ends"),
-    "laplace": Kind(Laplace, "epsilon"),
-    "gaussian": Kind(Gaussian, "sigma"),
-    "matrix": Kind(lambda size, matrix: Matrix.from_file(matrix), "matrix"),
-}
-GUARANTEES = {
-    "pure": Kind(lambda size, epsilon, relation: PureDP(epsilon, relation), "epsilon", "relation"),
-    "approx": Kind(
-        lambda size, epsilon, delta, relation: ApproxDP(epsilon, delta, relation), "epsilon", "delta", "relation"
-    ),
-    "gaussian": Kind(lambda size, mu, relation: GaussianDP(mu, relation), "mu", "relation"),
-    "zcdp": Kind(lambda size, rho, relation: ZCDP(rho, relation), "rho", "relation"),
-    "dpsgd": Kind(
-        lambda size, noise_multiplier, sample_rate, steps, relation: dp_sgd(
-            noise_multiplier, sample_rate, steps, relation
-        ),
-        "noise_multiplier",
-        "sample_rate",
-        "steps",
-        "relation",
-    ),
-}
-PRIORS: dict[str, Callable[..., Prior]] = {
-    "uniform": Prior.uniform,
-    "zipf": Prior.zipf,
-    "geometric": Prior.geometric,
-}
-SPACED = {"exponential", "geometric", "laplace", "gaussian"}  # which take the records to be equally spaced
-OPTIONAL = {"subset_size", "threshold", "ends", "space", "relation"}
-SUBJECT = (
-    click.option("--mechanism", metavar="NAME", help=f"One of {', '.join(MECHANISMS)}."),
-    click.option("--guarantee", metavar="NAME", help=f"Instead of a mechanism: one of {', '.join(GUARANTEES)}."),
-    click.option("--epsilon", type=float, help="Privacy parameter."),
-    click.option("--delta", type=float, help="approx: the other one."),
-    click.option("--mu", type=float, help="guarantee gaussian: mu of Gaussian DP."),
-    click.option("--rho", type=float, help="zcdp: rho of concentrated DP."),
-    click.option("--noise-multiplier", type=float, help="dpsgd: noise over clipping norm."),
-    click.option("--sample-rate", type=float, help="dpsgd: chance that a record is in a batch."),
-    click.option("--steps", type=int, help="dpsgd: number of steps."),
-    click.option("--relation", help="Neighbours of the guarantee: replace-one (default) or add-remove (is converted)."),
-    click.option("--p", type=float, help="ue: chance that the true bit is on."),
-    click.option("--q", type=float, help="ue: chance that another bit is on."),
-    click.option("--sigma", type=float, help="mechanism gaussian: standard deviation, positions over [0, 1]."),
-    click.option("--subset-size", type=int, help="ss: records in a report; chosen from epsilon if left out."),
-    click.option("--threshold", type=float, help="the: entries above it are reported; of least variance if left out."),
-    click.option("--ends", help="geometric: clamp (default) or truncate."),
-    click.option(
-        "--matrix", type=click.Path(path_type=Path), help="matrix: CSV without header or .npy, a line for each record."
-    ),
-)
-THREAT = (
-    click.option("--size", type=int, help="Number of possible records; a prior file or a matrix brings its own."),
-    click.option(
-        "--prior",
-        metavar="PRIOR",
-        show_default="uniform",
-        help="uniform, zipf:EXPONENT, geometric:RATIO, or a CSV file with `label` and `probability` or `count`.",
-    ),
-    click.option(
-        "--knows",
-        metavar="WHAT",
-        default="none",
-        show_default=True,
-        help="none, all, or a CSV file with `group` (and `label`, unless in the order of the records).",
-    ),
-    click.option("--within", type=float, help="A guess this near the record counts as right; exact if left out."),
-    click.option("--space", help="Where distances are measured: line (default) or ring."),
-)
-OF_SUBJECT = {name for kind in (*MECHANISMS.values(), *GUARANTEES.values()) for name in kind.options} - {"space"}
-
-
-def options(*groups: tuple[Callable[[Any], Any], ...]) -> Callable[[Any], Any]:
-    """Several options as one decorator, in the order given."""
-
-    def decorate(command: Any) -> Any:
-        for group in reversed(groups):
-            for option in reversed(group):
-                command = option(command)
-        return command
-
-    return decorate
 
 
 @click.group(no_args_is_help=False, invoke_without_command=True)
@@ -169,7 +52,7 @@ def cli(context: click.Context) -> None:
 
 
 @cli.command("assess")
-@options(SUBJECT, THREAT)
+@options(OF_A_MECHANISM, OF_A_GUARANTEE, THREAT)
 @click.option(
     "--release",
     type=click.Path(path_type=Path),
@@ -219,7 +102,7 @@ def assess_command(as_json: bool, all_bounds: bool, **given: Any) -> None:
 
 
 @cli.command("calibrate")
-@options(SUBJECT, THREAT)
+@options(OF_A_MECHANISM, OF_A_GUARANTEE, THREAT)
 @click.option("--advantage", type=float, help="The advantage to stay at or below.")
 @click.option("--success", type=float, help="The success to stay at or below.")
 @click.option("--tpr", type=float, help="The true positive rate to stay at or below, at the --fpr.")
@@ -466,11 +349,6 @@ def _advice(found: Calibration) -> str:
         less = "" if found.family.jumps else " or less"
         return f"To keep {goal}, choose {found.parameter} {math.floor(found.value * digits) / digits:g}{less}."
     return f"To keep {goal}, choose {found.parameter} {math.ceil(found.value * digits) / digits:g} or more."
-
-
-def flag(name: str) -> str:
-    """An option's name as it is typed."""
-    return f"--{name.replace('_', '-')}"
 
 
 def _float(text: str, whole: str) -> float:
