@@ -224,8 +224,9 @@ class _Search:
         for end in ends:
             both = self.reach.sums(end.rise * held)
             own = self._spread(np.take_along_axis(both, best, axis=0))
-            up.append(end.slope - both + np.maximum(-dearer, 0) * end.total)
-            down.append(own - both + np.maximum(dearer, 0) * end.total)
+            rest = end.total - (end.slope - both) - (own - both)  # of the records in both sets or in neither
+            up.append((1 - dearer) * (end.slope - both) + np.maximum(-dearer, 0) * rest)
+            down.append((1 + dearer) * (own - both) + np.maximum(dearer, 0) * rest)
         from_left = gain[0] + width * np.maximum(up[1] - down[0], 0)
         from_right = gain[1] + width * np.maximum(down[1] - up[0], 0)
         return np.minimum(from_left, from_right)
