@@ -255,6 +255,8 @@ class DensityNoise(Noise):
             high[outside] *= 2
         for _ in range(200):
             middle = (low + high) / 2
+            if not np.any((low < middle) & (middle < high)):
+                break
             right = np.asarray(self.cdf(middle)) < share
             low, high = np.where(right, middle, low), np.where(right, high, middle)
         return np.asarray((low + high) / 2)
