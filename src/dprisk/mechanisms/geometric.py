@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 from dprisk.errors import MechanismError, as_epsilon, as_size, require
 from dprisk.mechanisms.additive import Ends
@@ -18,14 +18,14 @@ class Geometric(DiscreteAdditive):
     defaults to size - 1: one person's number is released, and may be replaced by any other.
     """
 
-    def __init__(self, size: int, epsilon: float, sensitivity: float | None = None, ends: Ends = "clamp") -> None:
+    def __init__(self, size: int, epsilon: float, sensitivity: float | None = None, ends: str = "clamp") -> None:
         size = as_size(size)
         epsilon = as_epsilon(epsilon)
         scale = max(size - 1, 1) if sensitivity is None else sensitivity
         require(0 < scale < math.inf, f"sensitivity must be finite and above 0, got {sensitivity}", MechanismError)
         rate = epsilon / scale
         require(rate < math.inf, f"sensitivity {scale:g} is too small for epsilon {epsilon:g}", MechanismError)
-        super().__init__(size, WholeLaplace(rate), (0, size - 1), ends)
+        super().__init__(size, WholeLaplace(rate), (0, size - 1), cast(Ends, ends))
         self.nominal_epsilon, self.sensitivity = float(epsilon), float(scale)
 
     def with_epsilon(self, epsilon: float) -> Geometric:
