@@ -348,7 +348,7 @@ class DiscreteAdditive(Tabled):
 
 
 class DiscreteLaplace(DiscreteAdditive):
-    """Discrete Laplace noise: size k with probability in proportion to exp(-|k| / scale).
+    """Discrete Laplace noise: k and -k, each with probability in proportion to exp(-k / scale).
 
     Give the `scale`, or the `epsilon` that the noise has for these positions: range / scale.
 
@@ -409,7 +409,7 @@ class DiscreteLaplace(DiscreteAdditive):
 
 
 class DiscreteGaussian(DiscreteAdditive):
-    """Discrete Gaussian noise: size k with probability in proportion to exp(-k^2 / (2 sigma^2)).
+    """Discrete Gaussian noise: k with probability in proportion to exp(-k^2 / (2 sigma^2)).
 
     Canonne, Kamath, Steinke: The Discrete Gaussian for Differential Privacy (2020). Unbounded, it is epsilon-DP for no
     epsilon.
