@@ -24,6 +24,7 @@ from dprisk import (
     Success,
     Threat,
     assess,
+    calibrate,
 )
 from dprisk.errors import MechanismError, ParameterError, TooLargeError
 from dprisk.exact import best_attacker
@@ -233,6 +234,19 @@ def test_extreme_parameters() -> None:
         "sigma": 2.0,
         "outputs": "clamp to [0, 2]",
     }
+
+
+@pytest.mark.parametrize("template", [DiscreteLaplace(10, 1.0), DiscreteGaussian(10, 1.0)])
+def test_the_weakest_noise_keeps_the_target(template: DiscreteLaplace | DiscreteGaussian) -> None:
+    threat = Threat(Prior.zipf(10))
+    found = calibrate(template, threat, advantage=0.1)
+    kept, weaker = (
+        template.with_epsilon(found.value * (1 + more))
+        if isinstance(template, DiscreteLaplace)
+        else template.with_sigma(found.value * (1 - more))
+        for more in (0.0, 1e-3)
+    )
+    assert assess(kept, threat).advantage <= 0.1 < assess(weaker, threat).advantage
 
 
 @pytest.mark.parametrize(
