@@ -79,6 +79,25 @@ def test_exact_optimum(case: Case) -> None:
     assert threat.kappa_aux == pytest.approx(expected["kappa_aux"], abs=case["tol"])
 
 
+@of_kind("laplace")
+def test_laplace_noise_on_points(case: Case) -> None:
+    given = case["inputs"]
+    noisy_number(case, Laplace(given["points"], scale=given["scale"]))
+
+
+@of_kind("gaussian")
+def test_gaussian_noise_on_points(case: Case) -> None:
+    given = case["inputs"]
+    noisy_number(case, Gaussian(given["points"], given["sigma"]))
+
+
+def noisy_number(case: Case, release: Mechanism) -> None:
+    given = case["inputs"]
+    prior = Prior.uniform(release.size) if given["prior"] == "uniform" else Prior(given["prior"])
+    threat = Threat(prior, success=Line(given["eta"], given["points"]))
+    assert assess(release, threat).advantage == pytest.approx(case["expected"], abs=case["tol"])
+
+
 @of_kind("channel")
 def test_privacy_of_the_channel(case: Case) -> None:
     channel, expected = mechanism(case["inputs"]["mechanism"], case["inputs"]["params"]), case["expected"]

@@ -34,7 +34,7 @@ from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
 TOLERANCE = 1e-12  # of the optimum, for the whole partition
 SMALLEST_SHARE = 1e-3  # of the tolerance is granted to every cell
 BLOCK_CELLS = 1 << 18
-FIRST_HALVES, FAR_TAIL = 1024, 1e-13
+FIRST_CELLS, FAR_TAIL = 1024, 1e-13  # of a noise of unknown shape
 FAR = 9.0  # standard deviations beyond which a Gaussian has no mass that floats could add
 LOPSIDED = 0.01  # a split that leaves nearly all on one side is followed by one in the middle: every cell shrinks
 OUTGROWN = 50.0  # log of how far another density may outgrow that of the position that a cell is measured by
@@ -88,25 +88,31 @@ def _halved(mechanism: Additive, threat: Threat, penalise: bool) -> Partition:
         joint = pi * likelihood
         return np.asarray(reach.sums(joint) - price * joint.sum(axis=0))
 
-    tails = mechanism.noise.quantile(np.array([FAR_TAIL, 1 - FAR_TAIL]))
-    reached = np.array([mechanism.positions.min(), mechanism.positions.max()]) + tails
-    first, last = np.clip(reached, *mechanism.bounds)
-    edges = np.linspace(first, last, FIRST_HALVES + 1)
+    edges = _quantile_edges(mechanism)
     left, right, kept, defect = edges[:-1], edges[1:], [edges[-1:]], 0.0
     while left.size:
         middle = (left + right) / 2
-        served = worth(mechanism.mass(left, right))
-        serves = served == reach.best(served)[reach.group]
+        serves = _first_best(reach, worth(mechanism.mass(left, right)))
         missed = np.zeros(left.size)
         for at in (left, middle, right):
-            here = worth(mechanism.density(at))
-            mine = reach.best(np.where(serves, here, -np.inf))
+            here = worth(np.nan_to_num(mechanism.density(at), posinf=0.0))  # infinite at a single point: no mass
+            mine = np.take_along_axis(here, serves, axis=0)
             missed = np.maximum(missed, (reach.best(here) - mine).sum(axis=0) * (right - left))
         split = (missed > TOLERANCE * SMALLEST_SHARE) & (middle > left) & (middle < right)
         defect += float(missed[~split].sum())
         kept.append(left[~split])
         left, right = np.concatenate([left[split], middle[split]]), np.concatenate([middle[split], right[split]])
     return Partition(np.concatenate(kept), defect)
+
+
+def _quantile_edges(mechanism: Additive) -> FloatArray:
+    """Edges as dense as outputs are, out to the far tails; also where the noise of a position may begin or end."""
+    tail = np.geomspace(FAR_TAIL, 0.01, 34)
+    quantiles = mechanism.noise.quantile(np.r_[tail, np.linspace(0.015, 0.985, 98), 1 - tail[::-1]])
+    place = np.unique(mechanism.positions)[:, None]
+    all_edges = np.unique(place + quantiles)
+    few = all_edges[:: max(1, all_edges.size // FIRST_CELLS)]
+    return np.unique(np.clip(np.r_[few, (place + quantiles[[0, -1]]).ravel()], *mechanism.bounds))
 
 
 @dataclass(frozen=True)
@@ -175,7 +181,7 @@ class _Search:
         near = self._nearest(inside)
         centre = self.positions[near]
         ends = [self._end(at, near, inside) for at in (left, right)]
-        best = self._first_best(ends[0].worth + ends[1].worth)
+        best = _first_best(self.reach, ends[0].worth + ends[1].worth)
         gain = [end.worth - self._spread(np.take_along_axis(end.worth, best, axis=0)) for end in ends]
         sup = np.maximum(*gain) if self.straight else self._sup(gain, ends, best, right - left)
         scale = self.noise.between(left - centre, right - centre) * np.exp(-self.log_inside[near])
@@ -224,8 +230,9 @@ class _Search:
         for end in ends:
             both = self.reach.sums(end.rise * held)
             own = self._spread(np.take_along_axis(both, best, axis=0))
-            up.append(end.slope - both + np.maximum(-dearer, 0) * end.total)
-            down.append(own - both + np.maximum(dearer, 0) * end.total)
+            rest = end.total - (end.slope - both) - (own - both)  # of the records in both sets or in neither
+            up.append((1 - dearer) * (end.slope - both) + np.maximum(-dearer, 0) * rest)
+            down.append((1 + dearer) * (own - both) + np.maximum(dearer, 0) * rest)
         from_left = gain[0] + width * np.maximum(up[1] - down[0], 0)
         from_right = gain[1] + width * np.maximum(down[1] - up[0], 0)
         return np.minimum(from_left, from_right)
@@ -236,7 +243,7 @@ class _Search:
         It is done for the group that has most to gain. With Laplace noise a + b exp(k theta) runs through the values
         at the ends, k times the width being `stretch`; otherwise a Newton step is taken from the nearer end.
         """
-        pair = [np.take_along_axis(self._first_best(end.worth), group[None, :], axis=0) for end in ends]
+        pair = [np.take_along_axis(_first_best(self.reach, end.worth), group[None, :], axis=0) for end in ends]
 
         def ahead(values: FloatArray) -> FloatArray:
             return np.asarray(np.subtract(*(np.take_along_axis(values, sets, axis=0)[0] for sets in pair)))
@@ -254,17 +261,18 @@ class _Search:
                 share = np.where((newton > 0) & (newton < 1), newton, share)
         return np.where((share > 0) & (share < 1), share, 0.5)
 
-    def _first_best(self, values: FloatArray) -> IntArray:
-        """The number of the first best set of each group, for each cell."""
-        if self.reach.starts.size == 1:
-            return np.asarray(values.argmax(axis=0))[None, :]
-        hits = values == self._spread(self.reach.best(values))
-        number = np.where(hits, np.arange(values.shape[0])[:, None], values.shape[0])
-        return np.asarray(np.minimum.reduceat(number, self.reach.starts, axis=0))
-
     def _spread(self, of_group: FloatArray) -> FloatArray:
         """One row for each set from one for each group."""
         return of_group if self.reach.starts.size == 1 else of_group[self.reach.group]
+
+
+def _first_best(reach: Reach, values: FloatArray) -> IntArray:
+    """The number of the first best set of each group, for each cell."""
+    if reach.starts.size == 1:
+        return np.asarray(values.argmax(axis=0))[None, :]
+    hits = values == reach.best(values)[reach.group]
+    number = np.where(hits, np.arange(values.shape[0])[:, None], values.shape[0])
+    return np.asarray(np.minimum.reduceat(number, reach.starts, axis=0))
 
 
 def first_edges(mechanism: Additive, noise: SymmetricNoise) -> FloatArray:

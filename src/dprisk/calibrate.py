@@ -17,7 +17,7 @@ from dprisk.assess import Risk, WorstCase, assess
 from dprisk.errors import GuaranteeError, ParameterError, as_number, as_whole, fail, require
 from dprisk.guarantees import ZCDP, ApproxDP, GaussianDP, Guarantee, dp_sgd
 from dprisk.guarantees.base import Relation
-from dprisk.mechanisms import OLH, SHE, Gaussian, Laplace, Mechanism, SetProtocol
+from dprisk.mechanisms import OLH, SHE, DiscreteGaussian, Gaussian, Laplace, Mechanism, SetProtocol
 from dprisk.search import Family, Found, Measure, Subject, weakest
 from dprisk.threat import Threat
 
@@ -81,7 +81,7 @@ def as_family(template: Any) -> Family:
                 template.extrapolate,
                 without_noise=template.without_noise,
             )
-        case Gaussian():
+        case Gaussian() | DiscreteGaussian():
             return Family("sigma", template.with_sigma, False)
         case Mechanism():
             return Family("epsilon", template.with_epsilon, True, jumps=_jumps(template))

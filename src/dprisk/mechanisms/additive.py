@@ -21,6 +21,7 @@ from dprisk.types import AnyArray, FloatArray, IntArray
 
 Ends = Literal["clamp", "truncate"]
 LOG_BLOCK = 1 << 20  # likelihoods looked at at once
+LEAST_INSIDE = -690.0  # log of the smallest probability of an interval that floats can still divide
 
 
 class Additive(Mechanism):
@@ -49,7 +50,7 @@ class Additive(Mechanism):
         self.interval = None if interval is None else _interval(interval)
         if self.is_truncated:
             require(
-                bool(np.all(np.isfinite(self._log_inside))),
+                bool(np.all(self._log_inside > LEAST_INSIDE)),
                 "The interval is out of reach of a position: its noise never falls into it.",
                 MechanismError,
             )

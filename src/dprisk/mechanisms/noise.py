@@ -12,7 +12,7 @@ import numpy as np
 from dprisk.errors import MechanismError, as_number, require
 from dprisk.types import FloatArray
 
-SHORT = 0.01  # standard deviations below which an interval's mass is integrated, not a difference of two near numbers
+SHORT = 0.03  # the mass of an interval over which a density changes by less is integrated: its ends are too near
 GAUSS_3 = (
     (-math.sqrt(0.6), 5 / 18),
     (0.0, 8 / 18),
@@ -170,7 +170,8 @@ class GaussianNoise(SymmetricNoise):
         upper = a > 0  # the lower tail has all its digits, the upper tail not
         a, b = np.where(upper, -b, a), np.where(upper, -a, b)
         mass = np.asarray(ndtr(b) - ndtr(a))
-        short = b - a < SHORT if np.all(np.isfinite(a) & np.isfinite(b)) else np.zeros(a.shape, dtype=bool)
+        with np.errstate(invalid="ignore", over="ignore"):  # an end at infinity
+            short = (b - a) * np.maximum(1.0, np.abs(a)) < SHORT
         if np.any(short):
             middle, half = (a[short] + b[short]) / 2, (b[short] - a[short]) / 2
             mean = sum(weight * np.exp(-((middle + half * node) ** 2) / 2) for node, weight in GAUSS_3)
@@ -254,6 +255,8 @@ class DensityNoise(Noise):
             high[outside] *= 2
         for _ in range(200):
             middle = (low + high) / 2
+            if not np.any((low < middle) & (middle < high)):
+                break
             right = np.asarray(self.cdf(middle)) < share
             low, high = np.where(right, middle, low), np.where(right, high, middle)
         return np.asarray((low + high) / 2)
