@@ -57,7 +57,6 @@ from dprisk.mechanisms import (
     VectorGaussian,
     VectorLaplace,
 )
-from dprisk.mechanisms.noise import GaussianNoise, LaplaceNoise
 from dprisk.prior import Prior
 from dprisk.queries import Count, Histogram, Marginal, Mean, Query, Sum
 from dprisk.releases import release
