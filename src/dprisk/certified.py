@@ -19,7 +19,7 @@ records inside the cell:
 rho the density that records in the cell have at themselves (-D'' is integrated against Green's function, at most w/4).
 A window between two of the grid is worth what linear interpolation in the prior mass gives but for
 
-    (e^(L h) - 1)/4 (U_u + U_l) + min over u, l of [a_+ (upper leads lower) + a_- (lower leads upper)],
+    (e^(L h) - 1)/4 (U_u + U_l) + min over u, l of [max(a, 0) (upper leads lower) + max(-a, 0) (lower leads upper)],
 
 u and l the pieces, at most h long, that its two ends move in, a = U_u - kappa_u U (or the same for l) what a piece is
 worth, L the Lipschitz constant of log p(theta|z) in z, and "leads" how far the share of mass behind one end may be

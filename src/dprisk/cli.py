@@ -22,11 +22,11 @@ from dprisk.mechanisms import GRR, Matrix, Mechanism
 from dprisk.names import (
     GUARANTEES,
     MECHANISMS,
+    OF_A_GUARANTEE,
+    OF_A_MECHANISM,
     OF_SUBJECT,
     PRIORS,
     SPACED,
-    OF_A_GUARANTEE,
-    OF_A_MECHANISM,
     THREAT,
     Kind,
     Options,

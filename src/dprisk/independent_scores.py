@@ -1,6 +1,6 @@
 """Gaussian noise on means at right angles: the best guess is the largest of independent scores.
 
-Suppose there are n_i >= 0 with |mu_i - mu_j|^2 = n_i^2 + n_j^2 for all i != j. All that counts of a Gaussian release is
+Suppose there are n_i >= 0 with dist(mu_i, mu_j)^2 = n_i^2 + n_j^2 for all i != j. All that counts of a Gaussian release is
 the distances of its means, so record i may be taken to have its mean at n_i along an axis of its own. That is so for
 orthogonal means of any lengths, for a simplex, for means of equal length with the same angle between any two, all up to
 translation; for any two records, and for any three that form no obtuse triangle. With a_i = n_i / sigma and independent
@@ -47,7 +47,7 @@ def best_attacker(mechanism: VectorGaussian, threat: Threat) -> Optimum | None:
 
 
 def right_angled_lengths(means: FloatArray) -> FloatArray | None:
-    """n with |mu_i - mu_j|^2 = n_i^2 + n_j^2 for all i != j, None if there is none.
+    """n with dist(mu_i, mu_j)^2 = n_i^2 + n_j^2 for all i != j, None if there is none.
 
     n_i is read off the triangle of i with its two nearest neighbours, where rounding hurts least.
     """
@@ -74,10 +74,10 @@ def largest_score_advantage(strengths: FloatArray) -> float:
 
     Its distribution function is P(s) = prod_i Phi(s/a_i + a_i/2), for s >= 0 only if some a_i is 0, and
 
-        (e^s - 1) P'(s) = sign(s) (1 - e^-|s|) sum_i phi(|s|/a_i - a_i/2) / a_i * prod_{j != i} Phi(s/a_j + a_j/2),
+        (e^s - 1) P'(s) = sign(s) (1 - e^-r) sum_i phi(r/a_i - a_i/2) / a_i * prod_{j != i} Phi(s/a_j + a_j/2)
 
-    which neither overflows nor cancels. At s > 0 only a_i with |s - a_i^2/2| <= 9 a_i count: the panels grow with s as
-    the smallest of these does. The error is below 1e-13.
+    with r the size of s, which neither overflows nor cancels. At s > 0 only those a_i count for which s is within 9 a_i
+    of a_i^2/2: the panels grow with s as the smallest of these does. The error is below 1e-13.
     """
     from scipy.special import log_ndtr
 

@@ -20,7 +20,7 @@ class SimplifiedAttack:
     With g the output (the gradients of everybody else subtracted, the mean over the steps) and mu_z record z's mean,
 
         W(z) = <g, mu_z> - sum_y pi_y <g, mu_y>                                (norms=False, RAD equation 27)
-        W(z) = <g, mu_z> - |mu_z|^2/2 - sum_y pi_y (<g, mu_y> - |mu_y|^2/2)    (norms=True)
+        W(z) = <g, mu_z> - <mu_z, mu_z>/2 - sum_y pi_y (<g, mu_y> - <mu_y, mu_y>/2)    (norms=True)
 
     Of the records in the target's group take the one of largest pi_z W(z), the first of equals. If its W is above 0, or
     if nothing is known of the target, guess it. Otherwise guess a random record outside the group, which says "did not

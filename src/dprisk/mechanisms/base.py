@@ -41,6 +41,10 @@ class Mechanism(ABC):
     def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
         """log P(output | record) for each output (rows) and every record (columns)."""
 
+    def scores(self, outputs: Any, records: IntArray) -> FloatArray:
+        """log P(output | record), outputs x some records, up to a number that depends on the output only."""
+        return self.log_likelihood(outputs)[:, records]
+
     @abstractmethod
     def with_epsilon(self, epsilon: float) -> Mechanism:
         """The same kind of mechanism with another privacy parameter."""

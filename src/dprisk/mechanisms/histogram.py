@@ -17,7 +17,7 @@ from dprisk.guarantees.curves import from_profile
 from dprisk.mechanisms.base import Mechanism
 from dprisk.mechanisms.sets import SAMPLE_CELLS, UnaryEncoding
 from dprisk.tables import as_floats
-from dprisk.types import AnyArray, FloatArray
+from dprisk.types import AnyArray, FloatArray, IntArray
 
 ROUNDED_UP = 1 + 2.0**-50
 
@@ -89,6 +89,9 @@ class SHE(Mechanism):
             block *= self.scale
         values[np.arange(numbers.size), numbers] += 1
         return values
+
+    def scores(self, outputs: npt.ArrayLike, records: IntArray) -> FloatArray:
+        return np.asarray(self._epsilon * np.clip(np.asarray(outputs)[:, records], 0.0, 1.0))
 
     def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
         values = np.atleast_2d(as_floats(outputs, "Outputs", MechanismError))

@@ -40,10 +40,10 @@ class OnInterval:
     def exponential(
         cls, epsilon: float, low: float = 0.0, high: float = 1.0, sensitivity: float | None = None
     ) -> OnInterval:
-        """The exponential mechanism with utility -|z - theta| and outputs in the interval (RAD A.2).
+        """The exponential mechanism on the interval, with minus the distance d from the record as utility (RAD A.2).
 
-        Its density is proportional to exp(-epsilon |z - theta| / (2 sensitivity)): truncated Laplace noise. The
-        sensitivity is the length of the interval unless given.
+        Its density is proportional to exp(-epsilon d / (2 sensitivity)): truncated Laplace noise. The sensitivity is
+        the length of the interval unless given.
         """
         epsilon = as_epsilon(epsilon)
         require(epsilon > 1e-99, "The exponential mechanism needs epsilon > 0 here.", MechanismError)

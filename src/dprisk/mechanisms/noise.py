@@ -91,7 +91,7 @@ class SymmetricNoise(Noise):
 
 @dataclass(frozen=True)
 class LaplaceNoise(SymmetricNoise):
-    """Density exp(-|x| / scale) / (2 scale)."""
+    """Density exp(-abs(x) / scale) / (2 scale)."""
 
     scale: float
 

@@ -94,6 +94,11 @@ class SetProtocol(Mechanism):
         inside, outside = self._log_inside_outside(member.sum(axis=1))
         return np.where(member, inside[:, None], outside[:, None])
 
+    def scores(self, outputs: npt.ArrayLike, records: IntArray) -> FloatArray:
+        """Only membership counts: epsilon for the records in the set."""
+        member = np.asarray(outputs)[:, records].astype(bool)
+        return np.where(member, self.epsilon, 0.0)
+
     def _sets(self, outputs: npt.ArrayLike) -> BoolArray:
         member = np.atleast_2d(np.asarray(outputs))
         require(
