@@ -1,7 +1,7 @@
 """Gaussian noise on means at right angles: the best guess is the largest of independent scores.
 
-Suppose there are n_i >= 0 with dist(mu_i, mu_j)^2 = n_i^2 + n_j^2 for all i != j. All that counts of a Gaussian release is
-the distances of its means, so record i may be taken to have its mean at n_i along an axis of its own. That is so for
+Suppose there are n_i >= 0 with dist(mu_i, mu_j)^2 = n_i^2 + n_j^2 for all i != j. All that counts of a Gaussian release
+is the distances of its means, so record i may be taken to have its mean at n_i along an axis of its own. That is so for
 orthogonal means of any lengths, for a simplex, for means of equal length with the same angle between any two, all up to
 translation; for any two records, and for any three that form no obtuse triangle. With a_i = n_i / sigma and independent
 T_i ~ N(0, 1), the likelihood ratios against the origin are exp(S_i), S_i = a_i T_i - a_i^2 / 2, so that for an attacker
