@@ -12,14 +12,17 @@ from dprisk import (
     GRR,
     OLH,
     OUE,
+    SHE,
     Balls,
     Distances,
     Exact,
     Exponential,
     Gaussian,
     Geometric,
+    Laplace,
     Line,
     Matrix,
+    Mechanism,
     OptimalAttack,
     Prior,
     Ring,
@@ -329,3 +332,18 @@ def test_the_attack_breaks_ties_at_random_and_refuses_the_impossible() -> None:
 def test_most_at_risk_leaves_out_who_cannot_be() -> None:
     risk = assess(GRR(3, 1.0), Threat(Prior([0.6, 0.4, 0.0])))
     assert [name for name, _ in risk.most_at_risk(3)] == [1, 0]
+
+
+@pytest.mark.parametrize("mechanism", [Laplace(101, epsilon=1.0), GRR(101, epsilon=1.0)])
+def test_where_every_guess_is_right_nothing_is_gained_and_rounding_does_not_show(mechanism: Mechanism) -> None:
+    everything = Threat.reconstruction(Prior.uniform(101, range(101)), within=100)
+    assert 0.0 <= assess(mechanism, everything).advantage <= 1e-12
+
+
+@pytest.mark.parametrize("mechanism", [SHE(30, epsilon=4.0), Laplace(30, epsilon=4.0)])
+def test_within_no_distance_is_exactly(mechanism: Mechanism) -> None:
+    prior = Prior.uniform(30, range(30))
+    near, exactly = (assess(mechanism, Threat.reconstruction(prior, within=within)) for within in (0, None))
+    assert near.exact
+    assert (near.advantage, near.success) == (exactly.advantage, exactly.success)
+    assert not assess(SHE(30, epsilon=4.0), Threat.reconstruction(prior, within=1), samples=500).exact

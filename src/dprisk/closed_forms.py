@@ -74,7 +74,7 @@ def randomised_response(mechanism: GRR, threat: Threat) -> Optimum:
     advantage = shift * (np.bincount(groups, weights=pi * worth) - (1 - inside) * lightest)
     here = np.maximum(mechanism.q * heaviest[groups], mechanism.q * heaviest_around + shift * pi * covered)
     elsewhere = mechanism.q * heaviest * (size - np.bincount(groups))
-    return Optimum(advantage, np.bincount(groups, weights=here) + elsewhere, None)
+    return Optimum(np.maximum(advantage, 0.0), np.bincount(groups, weights=here) + elsewhere, None)
 
 
 def nearest_position(mechanism: Additive, noise: SymmetricNoise) -> Optimum:

@@ -98,7 +98,7 @@ def enumerate_outputs(mechanism: Mechanism, threat: Threat) -> Optimum:
         hits = reach.sums(joint)
         success += reach.best(hits).sum(axis=1)
         advantage += reach.best(hits - mass * evidence).sum(axis=1)
-    return Optimum(advantage, success, None)
+    return Optimum(np.maximum(advantage, 0.0), success, None)  # a guess that ignores the output has 0: less is rounding
 
 
 def _at_break_points(mechanism: Additive, threat: Threat) -> Optimum:
@@ -125,7 +125,7 @@ def _structure(mechanism: Mechanism, threat: Threat) -> Optimum | None:
             return closed_forms.set_protocol(mechanism, threat)
     if isinstance(mechanism, GRR):
         return closed_forms.randomised_response(mechanism, threat)
-    simplest = threat.success.is_exact and threat.knows.is_none and threat.prior.is_uniform
+    simplest = threat.knows.is_none and threat.prior.is_uniform and (threat.success.is_exact or threat.reach.is_single)
     if simplest and isinstance(mechanism, Additive) and mechanism.is_open:
         noise = mechanism.noise
         return closed_forms.nearest_position(mechanism, noise) if isinstance(noise, SymmetricNoise) else None
