@@ -183,13 +183,17 @@ class _Search:
         ends = [self._end(at, near, inside) for at in (left, right)]
         best = _first_best(self.reach, ends[0].worth + ends[1].worth)
         gain = [end.worth - self._spread(np.take_along_axis(end.worth, best, axis=0)) for end in ends]
-        sup = np.maximum(*gain) if self.straight else self._sup(gain, ends, best, right - left)
         scale = self.noise.between(left - centre, right - centre) * np.exp(-self.log_inside[near])
-        missed = np.maximum(self.reach.best(sup), 0.0) * scale
-        defect = missed.sum(axis=0)
         evidence = np.minimum(*(end.evidence for end in ends)) * scale
+        granted = self.tolerance * np.maximum(evidence, SMALLEST_SHARE)
         outgrown = np.maximum(*(end.steepest for end in ends)) > OUTGROWN
-        split = (defect > self.tolerance * np.maximum(evidence, SMALLEST_SHARE)) | outgrown
+        missed = np.maximum(self.reach.best(np.maximum(*gain)), 0.0) * scale
+        open_cells = np.flatnonzero((missed.sum(axis=0) <= granted) & ~outgrown)
+        if not self.straight and open_cells.size:  # the others are split anyway
+            sup = self._sup(gain, ends, best, right - left, open_cells)
+            missed[:, open_cells] = np.maximum(self.reach.best(sup), 0.0) * scale[open_cells]
+        defect = missed.sum(axis=0)
+        split = (defect > granted) | outgrown
         where = inside
         if np.any(split):
             group, width = np.argmax(missed, axis=0), right - left
@@ -222,19 +226,23 @@ class _Search:
         after = np.minimum(after, place.size - 1)
         return self.order[np.where(to - place[before] <= place[after] - to, before, after)]
 
-    def _sup(self, gain: list[FloatArray], ends: list[_End], best: IntArray, width: FloatArray) -> FloatArray:
-        """A bound on D over the cell for every set, from its values and slopes at the ends."""
+    def _sup(
+        self, gain: list[FloatArray], ends: list[_End], best: IntArray, width: FloatArray, cells: IntArray
+    ) -> FloatArray:
+        """A bound on D over some cells for every set, from its values and slopes at the ends."""
+        best = best[:, cells]
         held = self.reach.union(best)
         dearer = self.price - self._spread(self.price[best, 0])
         up, down = [], []
         for end in ends:
-            both = self.reach.sums(end.rise * held)
+            slope = end.slope[:, cells]
+            both = self.reach.sums(end.rise[:, cells] * held)
             own = self._spread(np.take_along_axis(both, best, axis=0))
-            rest = end.total - (end.slope - both) - (own - both)  # of the records in both sets or in neither
-            up.append((1 - dearer) * (end.slope - both) + np.maximum(-dearer, 0) * rest)
+            rest = end.total[cells] - (slope - both) - (own - both)  # of the records in both sets or in neither
+            up.append((1 - dearer) * (slope - both) + np.maximum(-dearer, 0) * rest)
             down.append((1 + dearer) * (own - both) + np.maximum(dearer, 0) * rest)
-        from_left = gain[0] + width * np.maximum(up[1] - down[0], 0)
-        from_right = gain[1] + width * np.maximum(down[1] - up[0], 0)
+        from_left = gain[0][:, cells] + width[cells] * np.maximum(up[1] - down[0], 0)
+        from_right = gain[1][:, cells] + width[cells] * np.maximum(down[1] - up[0], 0)
         return np.minimum(from_left, from_right)
 
     def _crossing(self, ends: list[_End], group: IntArray, width: FloatArray, stretch: FloatArray) -> FloatArray:
