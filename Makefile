@@ -21,6 +21,7 @@ benchmark: .venv/test
 	$(BIN)/pip install -q -c constraints.txt -e ".[benchmark]"
 	$(BIN)/python benchmarks/exact.py
 	$(BIN)/python benchmarks/calibrate.py
+	$(BIN)/python -m benchmarks.continuous
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

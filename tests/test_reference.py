@@ -15,14 +15,17 @@ from dprisk import (
     OUE,
     SUE,
     ApproxDP,
+    Density,
     Exact,
     Exponential,
     Gaussian,
     GaussianDP,
+    IntervalThreat,
     Laplace,
     Line,
     Matrix,
     Mechanism,
+    OnInterval,
     Prior,
     PureDP,
     Ring,
@@ -249,6 +252,15 @@ def test_attacks_on_dp_sgd(case: Case) -> None:
         "simplified_with_norms": SimplifiedAttack(release, threat, norms=True).measure(rng).advantage,
     }
     assert found == pytest.approx(expected, abs=case["tol"])
+
+
+@of_kind("expmech_continuous")
+def test_the_exponential_mechanism_on_an_interval(case: Case) -> None:
+    given, (low, high) = case["inputs"], case["inputs"]["interval"]
+    assert given["prior"] == "uniform"
+    mechanism = OnInterval.exponential(given["eps"], low, high, given["sens"])
+    lower, upper = assess(mechanism, IntervalThreat(Density.uniform(low, high), given["eta"])).advantage_interval
+    assert lower - case["tol"] <= case["expected"] <= upper + case["tol"]
 
 
 @of_kind("bits")

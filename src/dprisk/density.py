@@ -158,7 +158,7 @@ class Smooth(Density):
 
     def __init__(self, pdf: Callable[[FloatArray], FloatArray], low: float, high: float, name: str = "density") -> None:
         self.low, self.high = _interval(low, high)
-        self.pdf, self.name = pdf, name
+        self.given, self.name, self.total = pdf, name, 1.0
         grid = np.linspace(self.low, self.high, 1025)
         at = np.asarray(pdf(grid[1:-1]), dtype=float)
         require(
@@ -173,16 +173,21 @@ class Smooth(Density):
             PriorError,
         )
         require(abs(fine - coarse) < 1e-9, "The density is not smooth enough to be integrated.", PriorError)
+        self.total = fine
+
+    def pdf(self, z: FloatArray) -> FloatArray:
+        """The density, rescaled to integrate to 1 to the last digit."""
+        return np.asarray(self.given(z), dtype=float) / self.total
 
     def nodes(self, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
         places, weights = _gauss(edges)
-        return places, weights * np.asarray(self.pdf(places.ravel()), dtype=float).reshape(places.shape)
+        return places, weights * self.pdf(places.ravel()).reshape(places.shape)
 
     def extremes(self, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Among the ends and five places between, with a tenth of their spread to spare."""
         inside = edges[:-1, None] + np.diff(edges)[:, None] * np.linspace(0.0, 1.0, 7)
         inside = np.clip(inside, self.low + 1e-12 * (self.high - self.low), self.high - 1e-12 * (self.high - self.low))
-        at = np.asarray(self.pdf(inside.ravel()), dtype=float).reshape(inside.shape)
+        at = self.pdf(inside.ravel()).reshape(inside.shape)
         spare = np.ptp(at, axis=1) / 10
         return np.maximum(at.min(axis=1) - spare, 0.0), at.max(axis=1) + spare
 
