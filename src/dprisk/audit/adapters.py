@@ -28,8 +28,8 @@ OneRecord = Callable[[Any], Any]
 
 NEEDS = {
     "diffprivlib": "diffprivlib 0.6 needs scikit-learn below 1.8",
-    "pure_ldp": "pure-ldp needs scikit-learn, statsmodels, xxhash, bitarray and bitstring installed beside it",
-    "multi_freq_ldpy": "multi-freq-ldpy needs numba and xxhash installed beside it",
+    "pure_ldp": "pure-ldp needs scikit-learn, statsmodels, bitarray, bitstring and xxhash (below 4) installed beside it",
+    "multi_freq_ldpy": "multi-freq-ldpy needs numba and xxhash (below 4) installed beside it",
 }
 _DISTRIBUTIONS = {"pure_ldp": "pure-ldp", "multi_freq_ldpy": "multi-freq-ldpy"}
 
@@ -113,7 +113,7 @@ def adapt(subject: Any, records: Sequence[Any] | None) -> Adapted | None:
 def multi_freq_ldpy(protocol: str, **parameters: Any) -> Adapted:
     """A client of multi-freq-ldpy: GRR, SUE, OUE, SS, BLH, OLH, SHE, THE, ADP, the longitudinal L_*, dBitFlipPM.
 
-    The parameters are those of the library: `k` and `epsilon`, or `k`, `eps_perm` and `eps_1`. What is audited is the
+    The parameters are those of the library: `k` and `epsilon`, or `k`, `eps_perm` and `eps_1`; local hashing needs xxhash below 4. What is audited is the
     report that leaves the device, as the library makes it: SHE and THE send the same, and the report of SS is a list
     whose order may tell more than the set (give `as_target` the option `post=sorted` to audit the set).
     """
@@ -135,7 +135,7 @@ def multi_freq_ldpy(protocol: str, **parameters: Any) -> Adapted:
 def pure_ldp(protocol: str, **parameters: Any) -> Adapted:
     """A client of pure-ldp: DE, SUE, OUE, BLH, OLH, HE, HM, HR, or the name of a client class such as `FastLHClient`.
 
-    The parameters are those of the class, such as `epsilon` and `d`. Worker processes build a client of their own, so
+    The parameters are those of the class, such as `epsilon` and `d`. Local hashing needs xxhash below 4. Worker processes build a client of their own, so
     that this can be sent to them even where the client itself cannot.
     """
     known = protocol if protocol.endswith("Client") else None
@@ -229,28 +229,42 @@ def _from_diffprivlib(mechanism: Any, records: Sequence[Any] | None) -> Adapted:
     return Adapted(
         name=f"{type(mechanism).__name__}",
         library="diffprivlib" if type(mechanism).__module__.startswith("diffprivlib") else type(mechanism).__module__,
-        call=_Randomise(mechanism, _constructor_arguments(mechanism)) if seeded else mechanism.randomise,
+        call=_Randomise(mechanism, seeded),
         claim=_claim_within_sensitivity(mechanism, records),
         reproducible=seeded,
         note="" if seeded else "Without a random_state diffprivlib draws from the operating system.",
     )
 
 
-@dataclass(frozen=True)
 class _Randomise:
-    """`randomise` of a seeded mechanism, which has to get another seed for each block."""
+    """`randomise` of a mechanism; a seeded one gets another seed for each block, the other is built anew elsewhere."""
 
-    mechanism: Any
-    arguments: Mapping[str, Any]
+    def __init__(self, mechanism: Any, is_seeded: bool) -> None:
+        self.mechanism, self.is_seeded = mechanism, is_seeded
+        if is_seeded:
+            _constructor_arguments(mechanism)  # refuses one that does not tell
+
+    def seeded(self, seed: int) -> OneRecord:
+        """The function for a block, with a random state of this seed if it had one at all."""
+        if not self.is_seeded:
+            as_it_is: OneRecord = self.mechanism.randomise
+            return as_it_is
+        state = np.random.RandomState(np.random.MT19937(seed))  # what diffprivlib takes
+        anew: OneRecord = type(self.mechanism)(**_constructor_arguments(self.mechanism), random_state=state).randomise
+        return anew
 
     def __call__(self, record: Any) -> Any:
         return self.mechanism.randomise(record)
 
-    def seeded(self, seed: int) -> OneRecord:
-        """The same with a random state of this seed."""
-        legacy = np.random.RandomState(np.random.MT19937(seed))
-        anew: OneRecord = type(self.mechanism)(**self.arguments, random_state=legacy).randomise
-        return anew
+    def __reduce__(self) -> tuple[Any, ...]:
+        given = dict(_constructor_arguments(self.mechanism))
+        if self.is_seeded:
+            given["random_state"] = 0  # replaced in each block
+        return _build_randomise, (type(self.mechanism), given, self.is_seeded)
+
+
+def _build_randomise(kind: type[Any], arguments: dict[str, Any], is_seeded: bool) -> _Randomise:
+    return _Randomise(kind(**arguments), is_seeded)
 
 
 def _constructor_arguments(mechanism: Any) -> dict[str, Any]:
@@ -259,8 +273,8 @@ def _constructor_arguments(mechanism: Any) -> dict[str, Any]:
     missing = [name for name in names if not hasattr(mechanism, name)]
     require(
         not missing,
-        f"{type(mechanism).__name__} does not tell its {', '.join(missing)}, so that it cannot get another seed for "
-        "each block; leave out its random_state.",
+        f"{type(mechanism).__name__} does not tell its {', '.join(missing)}, so that it cannot be built anew for "
+        "another block or process; leave out its random_state and run in one process.",
         TargetError,
     )
     return {name: getattr(mechanism, name) for name in names}

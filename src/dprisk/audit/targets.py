@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.audit.adapters import NEEDS, Adapted, adapt, version_of
+from dprisk.audit.adapters import NEEDS, adapt, version_of
 from dprisk.audit.outputs import Recorded, as_outputs, recorded
 from dprisk.errors import AuditedCodeError, ParameterError, TargetError, as_number, as_whole, fail, require
 from dprisk.guarantees import Guarantee, as_guarantee
@@ -207,7 +207,8 @@ class CodeTarget(Target):
     @cached_property
     def _generators(self) -> list[Any]:
         code = self.code.load() if isinstance(self.code, Reference) else self.code
-        held = held_randomness(partial(code.call if isinstance(code, Adapted) else code, **(self.parameters or {})))
+        adapted = None if inspect.isroutine(code) else adapt(code, self.records)
+        held = held_randomness(partial(code if adapted is None else adapted.call, **(self.parameters or {})))
         return held[0] if self.post is None else held[0] + held_randomness(self.post)[0]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -462,7 +463,7 @@ def held_randomness(function: Any) -> tuple[list[Any], list[str]]:
         else:
             attributes = _attributes(code)
             held += attributes
-            waiting += [value for value in (*attributes, getattr(type(code), "__call__", None)) if _has_code(value)]
+            waiting += [value for value in (*attributes, vars(type(code)).get("__call__")) if _has_code(value)]
     held += [value.__self__ for value in held if inspect.isbuiltin(value) or inspect.ismethod(value)]
     named += [value.__name__ for value in held if isinstance(value, ModuleType) and value.__name__ == "secrets"]
     found = {id(value): value for value in held if isinstance(value, _GENERATORS)}
