@@ -28,7 +28,7 @@ OneRecord = Callable[[Any], Any]
 
 NEEDS = {
     "diffprivlib": "diffprivlib 0.6 needs scikit-learn below 1.8",
-    "pure_ldp": "pure-ldp needs scikit-learn, statsmodels, bitarray, bitstring and xxhash (below 4) installed beside it",
+    "pure_ldp": "pure-ldp needs scikit-learn, statsmodels, bitarray, bitstring and xxhash (below 4) beside it",
     "multi_freq_ldpy": "multi-freq-ldpy needs numba and xxhash (below 4) installed beside it",
 }
 _DISTRIBUTIONS = {"pure_ldp": "pure-ldp", "multi_freq_ldpy": "multi-freq-ldpy"}
@@ -113,9 +113,10 @@ def adapt(subject: Any, records: Sequence[Any] | None) -> Adapted | None:
 def multi_freq_ldpy(protocol: str, **parameters: Any) -> Adapted:
     """A client of multi-freq-ldpy: GRR, SUE, OUE, SS, BLH, OLH, SHE, THE, ADP, the longitudinal L_*, dBitFlipPM.
 
-    The parameters are those of the library: `k` and `epsilon`, or `k`, `eps_perm` and `eps_1`; local hashing needs xxhash below 4. What is audited is the
-    report that leaves the device, as the library makes it: SHE and THE send the same, and the report of SS is a list
-    whose order may tell more than the set (give `as_target` the option `post=sorted` to audit the set).
+    The parameters are those of the library: `k` and `epsilon`, or `k`, `eps_perm` and `eps_1`. Local hashing needs
+    xxhash below 4. What is audited is the report that leaves the device, as the library makes it: SHE and THE send
+    the same, and the report of SS is a list whose order may tell more than the set (give `as_target` the option
+    `post=sorted` to audit the set).
     """
     path, options = _known(protocol, _MULTI_FREQ, "multi-freq-ldpy")
     module, name = path.split(":")
@@ -135,8 +136,9 @@ def multi_freq_ldpy(protocol: str, **parameters: Any) -> Adapted:
 def pure_ldp(protocol: str, **parameters: Any) -> Adapted:
     """A client of pure-ldp: DE, SUE, OUE, BLH, OLH, HE, HM, HR, or the name of a client class such as `FastLHClient`.
 
-    The parameters are those of the class, such as `epsilon` and `d`. Local hashing needs xxhash below 4. Worker processes build a client of their own, so
-    that this can be sent to them even where the client itself cannot.
+    The parameters are those of the class, such as `epsilon` and `d`. Local hashing needs xxhash below 4; HM returns an
+    iterator, which the option `post=tuple` of `as_target` turns into an output. Worker processes build a client of
+    their own, so that this can be sent to them even where the client itself cannot.
     """
     known = protocol if protocol.endswith("Client") else None
     name, options = (known, {}) if known else _known(protocol, _PURE_LDP, "pure-ldp")

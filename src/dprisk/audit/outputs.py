@@ -49,27 +49,22 @@ def as_outputs(outputs: Sequence[Any]) -> AnyArray:
 
 def _rows(values: list[Any]) -> AnyArray:
     """Lists and arrays of one shape, stacked."""
-    arrays = [np.asarray(value) if isinstance(value, np.ndarray) or not _is_ragged(value) else None for value in values]
-    shapes = sorted({array.shape for array in arrays if array is not None})
+    try:
+        arrays = [value if isinstance(value, np.ndarray) else np.asarray(value) for value in values]
+        shapes = sorted({array.shape for array in arrays})
+    except ValueError:  # a list is ragged itself
+        shapes = []
     require(
-        len(shapes) == 1 and all(array is not None for array in arrays),
+        len(shapes) == 1,
         "The outputs are lists or arrays of unequal shape"
-        + (f", such as {shapes[0]} and {shapes[-1]}" if len(shapes) > 1 else "")
+        + (f", such as {shapes[0]} and {shapes[-1]}" if shapes else "")
         + "; return tuples, which are compared as a whole, or rows of equal length.",
         TargetError,
     )
-    stacked = np.stack([array for array in arrays if array is not None])
+    stacked = np.concatenate(arrays).reshape(len(values), *shapes[0]) if len(shapes[0]) == 1 else np.stack(arrays)
     if stacked.dtype.kind in "biuf" and not _rounds(stacked, values):
         return stacked
     return _objects([_frozen(value) for value in values])
-
-
-def _is_ragged(value: list[Any]) -> bool:
-    try:
-        np.asarray(value)
-    except ValueError:
-        return True
-    return False
 
 
 def _rounds(stacked: AnyArray, values: list[Any]) -> bool:
@@ -102,7 +97,7 @@ def _frozen(value: Any) -> Any:
     require(
         kind.__hash__ is not object.__hash__ or value is None,
         f"An output is a {kind.__name__} object, which is equal to no other; return what it holds: numbers, text or "
-        "tuples.",
+        f"tuples{' (post=tuple does that)' if hasattr(value, '__next__') else ''}.",
         TargetError,
     )
     return value

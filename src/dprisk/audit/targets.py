@@ -139,15 +139,17 @@ class CodeTarget(Target):
         numbers = self._numbers(records)
         chosen = list(map(self.records.__getitem__, numbers.tolist()))
         with _seeded(seed, self._generators):
-            function = self._function(seed)
+            function, *more = self._function(seed)
             outputs = self._batch(function, chosen, numbers, seed) if self.batch else None
-            return as_outputs(self._each(function, chosen, numbers, seed) if outputs is None else outputs)
+            return as_outputs(
+                self._each(map(function, chosen, *more), chosen, numbers, seed) if outputs is None else outputs
+            )
 
-    def _each(self, function: Callable[[Any], Any], chosen: list[Any], numbers: IntArray, seed: int) -> list[Any]:
+    def _each(self, results: Iterator[Any], chosen: list[Any], numbers: IntArray, seed: int) -> list[Any]:
         outputs: list[Any] = []
         try:
             with _stopwatch(self.timeout, outputs):
-                outputs.extend(map(function, chosen))  # no loop in Python; what was done before an error stays
+                outputs.extend(results)  # no loop in Python; what was done before an error stays
         except (Exception, SystemExit, _OutOfTimeError) as problem:
             done = len(outputs)
             if isinstance(problem, _NoTimerError) or done == len(chosen):
@@ -189,20 +191,25 @@ class CodeTarget(Target):
             seed,
         )
 
-    def _function(self, seed: int) -> Callable[[Any], Any]:
-        """The code as a function of the record or batch alone, for one block."""
+    def _function(self, seed: int) -> tuple[Any, ...]:
+        """The code for one block: a function of the record or batch, and what it takes besides, over and over."""
         code = self.code.load() if isinstance(self.code, Reference) else self.code
         adapted = None if inspect.isroutine(code) else adapt(code, self.records)
-        function: Callable[[Any], Any] = code
+        given = dict(self.parameters or {})
+        function: Callable[..., Any] = code
         if adapted is not None:
             function = adapted.for_block(seed)
-        else:
-            place = generator_parameter(code)
-            given = dict(self.parameters or {})
-            if place is not None and place not in given:
-                given[place] = np.random.default_rng(seed)
-            function = partial(code, **given) if given else code
-        return function if self.post is None else _Then(function, self.post)
+        elif (place := generator_parameter(code)) is not None and place not in given:
+            generator = np.random.default_rng(seed)
+            if (
+                inspect.isfunction(code)
+                and code.__code__.co_varnames[1:2] == (place,)
+                and not (self.batch or self.post or given or code.__code__.co_kwonlyargcount)
+            ):
+                return code, itertools.repeat(generator)  # by position, which is faster
+            given[place] = generator
+        function = partial(function, **given) if given else function
+        return (function if self.post is None else _Then(function, self.post),)
 
     @cached_property
     def _generators(self) -> list[Any]:
