@@ -36,6 +36,26 @@ class TooLargeError(DpriskError, ValueError):
     """The exact answer was asked for and is out of reach."""
 
 
+class TargetError(DpriskError, ValueError):
+    """This cannot be audited as it is given, or its outputs cannot be compared."""
+
+
+class AuditedCodeError(DpriskError, RuntimeError):
+    """The audited code failed or did not return in time: a finding of its own, not an error of the audit.
+
+    `record` is the record it failed on (None if a whole batch failed), `records` the numbers of the block's records
+    up to that call and `seed` the block's seed: `target.repeat(error.records, error.seed)` runs into it again. The
+    original error is the `__cause__`; one that crossed from a worker process keeps its text only.
+    """
+
+    def __init__(self, message: str, record: Any, records: list[int], seed: int) -> None:
+        super().__init__(message)
+        self.record, self.records, self.seed = record, records, seed
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.record, self.records, self.seed)
+
+
 def require(condition: bool, message: str, error: type[DpriskError] = ParameterError) -> None:
     """Raise `error(message)` unless the condition holds."""
     if not condition:

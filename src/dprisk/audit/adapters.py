@@ -1,0 +1,342 @@
+"""How the mechanisms of other libraries are called. None of them is imported here before it is used.
+
+| library | what is audited |
+| --- | --- |
+| pure-ldp 1.1, 1.2 | a client object, or `pure_ldp("OUE", epsilon=1.0, d=4)` |
+| multi-freq-ldpy 0.2 | `multi_freq_ldpy("OUE", k=4, epsilon=1.0)` |
+| OpenDP | a measurement of one value |
+| diffprivlib 0.6 | a mechanism, by its `randomise` |
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+
+from dprisk.errors import TargetError, fail, require
+from dprisk.guarantees import ApproxDP, Guarantee, PureDP, from_opendp
+
+OneRecord = Callable[[Any], Any]
+
+NEEDS = {
+    "diffprivlib": "diffprivlib 0.6 needs scikit-learn below 1.8",
+    "pure_ldp": "pure-ldp needs scikit-learn, statsmodels, bitarray, bitstring and xxhash (below 4) beside it",
+    "multi_freq_ldpy": "multi-freq-ldpy needs numba and xxhash (below 4) installed beside it",
+}
+_DISTRIBUTIONS = {"pure_ldp": "pure-ldp", "multi_freq_ldpy": "multi-freq-ldpy"}
+
+# The names of the protocols, the module and function that hold their client, and the option that selects them.
+_MULTI_FREQ: dict[str, tuple[str, dict[str, bool]]] = {
+    "GRR": ("pure_frequency_oracles.GRR:GRR_Client", {}),
+    "SUE": ("pure_frequency_oracles.UE:UE_Client", {"optimal": False}),
+    "OUE": ("pure_frequency_oracles.UE:UE_Client", {"optimal": True}),
+    "SS": ("pure_frequency_oracles.SS:SS_Client", {}),
+    "BLH": ("pure_frequency_oracles.LH:LH_Client", {"optimal": False}),
+    "OLH": ("pure_frequency_oracles.LH:LH_Client", {"optimal": True}),
+    "HE": ("pure_frequency_oracles.HE:HE_Client", {}),
+    "SHE": ("pure_frequency_oracles.HE:HE_Client", {}),  # SHE and THE differ in what the server does
+    "THE": ("pure_frequency_oracles.HE:HE_Client", {}),
+    "ADP": ("pure_frequency_oracles.ADP:ADP_Client", {}),
+    "L_GRR": ("long_freq_est.L_GRR:L_GRR_Client", {}),
+    "L_SUE": ("long_freq_est.L_SUE:L_SUE_Client", {}),
+    "L_OUE": ("long_freq_est.L_OUE:L_OUE_Client", {}),
+    "L_OSUE": ("long_freq_est.L_OSUE:L_OSUE_Client", {}),
+    "L_SOUE": ("long_freq_est.L_SOUE:L_SOUE_Client", {}),
+    "L_ADP": ("long_freq_est.L_ADP:L_ADP_Client", {}),
+    "L_BLH": ("long_freq_est.L_LH:L_LH_Client", {"optimal": False}),
+    "L_OLH": ("long_freq_est.L_LH:L_LH_Client", {"optimal": True}),
+    "dBitFlipPM": ("long_freq_est.dBitFlipPM:dBitFlipPM_Client", {}),
+}
+_PURE_LDP: dict[str, tuple[str, dict[str, bool]]] = {
+    "DE": ("DEClient", {}),
+    "GRR": ("DEClient", {}),
+    "SUE": ("UEClient", {"use_oue": False}),
+    "OUE": ("UEClient", {"use_oue": True}),
+    "BLH": ("LHClient", {"use_olh": False}),
+    "OLH": ("LHClient", {"use_olh": True}),
+    "HE": ("HEClient", {}),
+    "HM": ("HadamardMechClient", {}),
+    "HR": ("HadamardResponseClient", {}),
+}
+
+
+@dataclass(frozen=True)
+class Adapted:
+    """A mechanism of another library, as a function of one record.
+
+    `for_block(seed)` is that function for a block of runs; by default `call`, which draws from global randomness.
+    `records` are the records that the library itself names, `claim` is what it promises of every pair of them, both
+    None if it does not say.
+    """
+
+    name: str
+    library: str
+    call: OneRecord
+    records: tuple[Any, ...] | None = None
+    claim: Guarantee | None = None
+    reproducible: bool = True
+    note: str = ""
+
+    @property
+    def version(self) -> str | None:
+        """The installed version of the library."""
+        return version_of(self.library)
+
+    def for_block(self, seed: int) -> OneRecord:
+        """The function of one record to run in a block with this seed."""
+        call = self.call
+        return call.seeded(seed) if isinstance(call, _Randomise) else call
+
+
+def adapt(subject: Any, records: Sequence[Any] | None) -> Adapted | None:
+    """Another library's mechanism as one to audit; None if it comes from none that is known here."""
+    if isinstance(subject, Adapted):
+        return subject
+    roots = {kind.__module__.split(".")[0] for kind in type(subject).__mro__}
+    if "opendp" in roots and hasattr(subject, "output_measure"):
+        return _from_opendp(subject, records)
+    if hasattr(subject, "privatise"):
+        return _from_pure_ldp(subject, "pure-ldp" if "pure_ldp" in roots else type(subject).__module__.split(".")[0])
+    if hasattr(subject, "randomise"):
+        return _from_diffprivlib(subject, records)
+    return None
+
+
+def multi_freq_ldpy(protocol: str, **parameters: Any) -> Adapted:
+    """A client of multi-freq-ldpy: GRR, SUE, OUE, SS, BLH, OLH, SHE, THE, ADP, the longitudinal L_*, dBitFlipPM.
+
+    The parameters are those of the library: `k` and `epsilon`, or `k`, `eps_perm` and `eps_1`. Local hashing needs
+    xxhash below 4. What is audited is the report that leaves the device, as the library makes it: SHE and THE send
+    the same, and the report of SS is a list whose order may tell more than the set (give `as_target` the option
+    `post=sorted` to audit the set).
+    """
+    path, options = _known(protocol, _MULTI_FREQ, "multi-freq-ldpy")
+    module, name = path.split(":")
+    function = getattr(load_module(f"multi_freq_ldpy.{module}"), name)
+    given = {**options, **parameters}
+    _check_parameters(f"multi-freq-ldpy's {name}", function, given, skip=1)
+    epsilon = given.get("epsilon", given.get("eps_1"))  # one report of a longitudinal protocol is eps_1-DP
+    return Adapted(
+        name=_shown(protocol, parameters),
+        library="multi-freq-ldpy",
+        call=partial(function, **given),
+        records=tuple(range(int(given["k"]))),
+        claim=None if epsilon is None else PureDP(float(epsilon)),
+    )
+
+
+def pure_ldp(protocol: str, **parameters: Any) -> Adapted:
+    """A client of pure-ldp: DE, SUE, OUE, BLH, OLH, HE, HM, HR, or the name of a client class such as `FastLHClient`.
+
+    The parameters are those of the class, such as `epsilon` and `d`. Local hashing needs xxhash below 4; HM returns an
+    iterator, which the option `post=tuple` of `as_target` turns into an output. Worker processes build a client of
+    their own, so that this can be sent to them even where the client itself cannot.
+    """
+    known = protocol if protocol.endswith("Client") else None
+    name, options = (known, {}) if known else _known(protocol, _PURE_LDP, "pure-ldp")
+    module = load_module("pure_ldp.frequency_oracles")
+    require(hasattr(module, name), f"pure-ldp has no client {name}.", TargetError)
+    given = {**options, **parameters}
+    _check_parameters(f"pure-ldp's {name}", getattr(module, name), given, skip=0)
+    built = _Built("pure_ldp.frequency_oracles", name, given)
+    same = _from_pure_ldp(built.client, "pure-ldp")
+    return Adapted(_shown(protocol, parameters), "pure-ldp", built, same.records, same.claim)
+
+
+@dataclass
+class _Built:
+    """A client that is built again wherever it is unpickled."""
+
+    module: str
+    name: str
+    parameters: dict[str, Any]
+    client: Any = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self.client = getattr(load_module(self.module), self.name)(**self.parameters)
+
+    def __call__(self, record: Any) -> Any:
+        return self.client.privatise(record)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Built, (self.module, self.name, self.parameters)
+
+
+def _from_pure_ldp(client: Any, library: str) -> Adapted:
+    """A client: `privatise` takes what its index mapper takes, by default 1..d."""
+    epsilon, size = getattr(client, "epsilon", None), getattr(client, "d", None)
+    return Adapted(
+        name=f"{type(client).__name__}",
+        library=library,
+        call=client.privatise,
+        records=tuple(range(1, size + 1)) if isinstance(size, int) and _counts_from_one(client, size) else None,
+        claim=PureDP(float(epsilon)) if isinstance(epsilon, int | float) else None,
+    )
+
+
+def _counts_from_one(client: Any, size: int) -> bool:
+    """Whether the index mapper takes 1..d to 0..d-1. Another one may take anything: then the records must be named."""
+    try:
+        return bool(client.index_mapper(1) == 0 and client.index_mapper(size) == size - 1)
+    except Exception:
+        return False
+
+
+def _from_opendp(measurement: Any, records: Sequence[Any] | None) -> Adapted:
+    """A measurement of one value: a number, a truth value, a category, a vector."""
+    carrier = str(measurement.input_carrier_type)
+    if records is None and carrier == "bool":
+        records = (False, True)
+    if records is not None and carrier in ("f64", "f32"):
+        records = [
+            float(entry) if isinstance(entry, int) and not isinstance(entry, bool) else entry for entry in records
+        ]
+    distance = None if records is None else _distance(str(measurement.input_metric), records)
+    return Adapted(
+        name=f"OpenDP measurement on {measurement.input_domain}",
+        library="opendp",
+        call=measurement,
+        records=None if records is None else tuple(records),
+        claim=None if distance is None else from_opendp(measurement, distance),
+        reproducible=False,
+        note="OpenDP draws from the operating system and cannot be seeded.",
+    )
+
+
+def _distance(metric: str, records: Sequence[Any]) -> float | int | None:
+    """How far apart two of the records can be, where the metric says so of single values."""
+    if metric.startswith("DiscreteDistance"):
+        return 1
+    numeric = all(isinstance(entry, int | float) for entry in records)
+    if metric.startswith("AbsoluteDistance") and numeric and len(records) > 0:
+        return max(records) - min(records)  # type: ignore[no-any-return]
+    return None
+
+
+def _from_diffprivlib(mechanism: Any, records: Sequence[Any] | None) -> Adapted:
+    """A mechanism with `randomise`.
+
+    One that was given a `random_state` is built anew with another one for each block; one without draws from the
+    operating system, as it would in use, and is run as it is.
+    """
+    seeded = getattr(mechanism, "random_state", None) is not None
+    return Adapted(
+        name=f"{type(mechanism).__name__}",
+        library="diffprivlib" if type(mechanism).__module__.startswith("diffprivlib") else type(mechanism).__module__,
+        call=_Randomise(mechanism, seeded),
+        claim=_claim_within_sensitivity(mechanism, records),
+        reproducible=seeded,
+        note="" if seeded else "Without a random_state diffprivlib draws from the operating system.",
+    )
+
+
+class _Randomise:
+    """`randomise` of a mechanism; a seeded one gets another seed for each block, the other is built anew elsewhere."""
+
+    def __init__(self, mechanism: Any, is_seeded: bool) -> None:
+        self.mechanism, self.is_seeded = mechanism, is_seeded
+        if is_seeded:
+            _constructor_arguments(mechanism)  # refuses one that does not tell
+
+    def seeded(self, seed: int) -> OneRecord:
+        """The function for a block, with a random state of this seed if it had one at all."""
+        if not self.is_seeded:
+            as_it_is: OneRecord = self.mechanism.randomise
+            return as_it_is
+        state = np.random.RandomState(np.random.MT19937(seed))  # what diffprivlib takes
+        anew: OneRecord = type(self.mechanism)(**_constructor_arguments(self.mechanism), random_state=state).randomise
+        return anew
+
+    def __call__(self, record: Any) -> Any:
+        return self.mechanism.randomise(record)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        given = dict(_constructor_arguments(self.mechanism))
+        if self.is_seeded:
+            given["random_state"] = 0  # replaced in each block
+        return _build_randomise, (type(self.mechanism), given, self.is_seeded)
+
+
+def _build_randomise(kind: type[Any], arguments: dict[str, Any], is_seeded: bool) -> _Randomise:
+    return _Randomise(kind(**arguments), is_seeded)
+
+
+def _constructor_arguments(mechanism: Any) -> dict[str, Any]:
+    """What to call the class with to get the same mechanism: attributes of the names of its parameters."""
+    names = [name for name in inspect.signature(type(mechanism)).parameters if name != "random_state"]
+    missing = [name for name in names if not hasattr(mechanism, name)]
+    require(
+        not missing,
+        f"{type(mechanism).__name__} does not tell its {', '.join(missing)}, so that it cannot be built anew for "
+        "another block or process; leave out its random_state and run in one process.",
+        TargetError,
+    )
+    return {name: getattr(mechanism, name) for name in names}
+
+
+def _claim_within_sensitivity(mechanism: Any, records: Sequence[Any] | None) -> Guarantee | None:
+    """(epsilon, delta) if every two records are as near as the sensitivity says; else the mechanism claims nothing."""
+    epsilon, delta = getattr(mechanism, "epsilon", None), getattr(mechanism, "delta", 0.0)
+    if not isinstance(epsilon, int | float) or not isinstance(delta, int | float) or not math.isfinite(epsilon):
+        return None
+    sensitivity = getattr(mechanism, "sensitivity", None)
+    if sensitivity is not None:
+        if not records or not all(isinstance(entry, int | float) for entry in records):
+            return None
+        if max(records) - min(records) > sensitivity:
+            return None
+    elif not hasattr(mechanism, "value0"):  # of the others, only the binary mechanism has all pairs as neighbours
+        return None
+    return PureDP(float(epsilon)) if delta == 0 else ApproxDP(float(epsilon), float(delta))
+
+
+def load_module(name: str) -> Any:
+    """A module of another library, or an error that says what to install."""
+    root = name.split(".")[0]
+    try:
+        return importlib.import_module(name)
+    except ImportError as problem:
+        lacking = getattr(problem, "name", None) == root
+        hint = f"pip install {_DISTRIBUTIONS.get(root, root)}" if lacking else NEEDS.get(root, "see the error above")
+        raise TargetError(f"{name} cannot be imported ({problem}): {hint}.") from problem
+
+
+def version_of(library: str | None) -> str | None:
+    """The installed version of a distribution, None if there is none of that name."""
+    try:
+        return metadata.version(library) if library else None
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _known(
+    protocol: str, table: Mapping[str, tuple[str, dict[str, bool]]], library: str
+) -> tuple[str, dict[str, bool]]:
+    if protocol not in table:
+        fail(f"{library} has no protocol {protocol!r} here; there are {', '.join(table)}.", TargetError)
+    return table[protocol]
+
+
+def _check_parameters(what: str, function: Callable[..., Any], given: Mapping[str, Any], skip: int) -> None:
+    """Refuse unknown and missing parameters before the first run."""
+    parameters = dict(list(inspect.signature(function).parameters.items())[skip:])
+    unknown = [name for name in given if name not in parameters]
+    require(
+        not unknown,
+        f"{what} has no parameter {', '.join(unknown)}; it has {', '.join(parameters)}.",
+        TargetError,
+    )
+    needed = [name for name, entry in parameters.items() if entry.default is entry.empty and name not in given]
+    require(not needed, f"{what} also needs {', '.join(needed)}.", TargetError)
+
+
+def _shown(protocol: str, parameters: Mapping[str, Any]) -> str:
+    return f"{protocol}({', '.join(f'{name}={value!r}' for name, value in parameters.items())})"

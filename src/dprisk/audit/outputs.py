@@ -1,0 +1,200 @@
+"""What audited code returned, as arrays: one rule for all outputs, run here or recorded elsewhere."""
+
+import importlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dprisk.errors import InputFileError, TargetError, fail, require
+from dprisk.tables import column, column_names, encode, listed, natural, read_csv, require_file, require_present
+from dprisk.types import AnyArray, IntArray, Table
+
+_NUMBER = (bool, int, float, np.bool_, np.integer, np.floating)
+_PADDED = re.compile(r"[+-]?0\d")  # a code such as 007, no number
+
+
+def as_outputs(outputs: Sequence[Any]) -> AnyArray:
+    """Outputs along the first axis.
+
+    - Numbers become a bool, integer or float array; lists or arrays of numbers, all of one shape, the rows of a
+      larger array.
+    - Anything else becomes a one-dimensional array of objects that can be counted: text, tuples such as
+      (value, seed), sets. Lists, arrays and sets inside a tuple become tuples and frozen sets.
+    - Lists of unequal length and objects that are only equal to themselves are refused.
+
+    >>> as_outputs([1, 0, 2]), as_outputs([[True, False], [True, True]]).shape
+    (array([1, 0, 2]), (2, 2))
+    >>> as_outputs([(1, 77), (0, 78)])
+    array([(1, 77), (0, 78)], dtype=object)
+    """
+    if isinstance(outputs, np.ndarray) and outputs.ndim > 0 and outputs.dtype.kind in "biuf":
+        return outputs
+    values = list(outputs)
+    kinds = set(map(type, values))
+    require(
+        not (values and kinds == {type(None)}), "Every output is None; does the code return its output?", TargetError
+    )
+    if values and all(issubclass(kind, _NUMBER) for kind in kinds):
+        array = np.asarray(values)
+        whole = all(issubclass(kind, bool | int | np.bool_ | np.integer) for kind in kinds)
+        return array if array.dtype.kind in ("biu" if whole else "f") else _objects(values)  # whole beyond 64 bits
+    if values and all(issubclass(kind, list | np.ndarray) for kind in kinds):
+        return _rows(values)
+    return _objects([_frozen(value) for value in values])
+
+
+def _rows(values: list[Any]) -> AnyArray:
+    """Lists and arrays of one shape, stacked."""
+    try:
+        arrays = [value if isinstance(value, np.ndarray) else np.asarray(value) for value in values]
+        shapes = sorted({array.shape for array in arrays})
+    except ValueError:  # a list is ragged itself
+        shapes = []
+    require(
+        len(shapes) == 1,
+        "The outputs are lists or arrays of unequal shape"
+        + (f", such as {shapes[0]} and {shapes[-1]}" if shapes else "")
+        + "; return tuples, which are compared as a whole, or rows of equal length.",
+        TargetError,
+    )
+    stacked = np.concatenate(arrays).reshape(len(values), *shapes[0]) if len(shapes[0]) == 1 else np.stack(arrays)
+    if stacked.dtype.kind in "biuf" and not _rounds(stacked, values):
+        return stacked
+    return _objects([_frozen(value) for value in values])
+
+
+def _rounds(stacked: AnyArray, values: list[Any]) -> bool:
+    """Whether whole numbers beyond 64 bits were rounded to fit."""
+    return stacked.dtype.kind == "f" and all(
+        isinstance(value, list) and value and all(isinstance(entry, int) for entry in value) for value in values
+    )
+
+
+def _objects(values: list[Any]) -> AnyArray:
+    return np.fromiter(values, dtype=object, count=len(values))
+
+
+def _frozen(value: Any) -> Any:
+    """The same as something that can be counted."""
+    if isinstance(value, tuple | list):
+        return tuple(_frozen(entry) for entry in value)
+    if isinstance(value, np.ndarray):
+        return _frozen(value.tolist())
+    if isinstance(value, set | frozenset):
+        return frozenset(_frozen(entry) for entry in value)
+    if isinstance(value, np.generic):
+        return value.item()
+    kind: Any = type(value)
+    if kind.__hash__ is None:
+        fail(
+            f"An output is a {kind.__name__}, which cannot be compared with others; return numbers, text or tuples.",
+            TargetError,
+        )
+    require(
+        kind.__hash__ is not object.__hash__ or value is None,
+        f"An output is a {kind.__name__} object, which is equal to no other; return what it holds: numbers, text or "
+        f"tuples{' (post=tuple does that)' if hasattr(value, '__next__') else ''}.",
+        TargetError,
+    )
+    return value
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """Outputs of a mechanism that ran elsewhere: `outputs[i]` was drawn for the record `labels[records[i]]`."""
+
+    records: IntArray
+    outputs: AnyArray
+    labels: tuple[Any, ...]
+    name: str
+
+    @property
+    def size(self) -> int:
+        """How many possible records there are."""
+        return len(self.labels)
+
+
+def recorded(source: str | Path | Table, labels: Sequence[Any] | None = None, record: str = "record") -> Recorded:
+    """Recorded outputs from a CSV file, a Parquet file or a table, one run a row.
+
+    The column `record` names the record; every other column belongs to the output (usually one, `output`). Columns of
+    numbers become numbers, several of them a row each; columns of text are compared as a whole. `labels` lists the
+    possible records, in an order of your choice and with those that never occur; by default those that occur.
+    Parquet needs polars or pandas.
+    """
+    text = isinstance(source, str | Path)
+    table, name = (_read(source), str(source)) if text else (source, "recorded outputs")
+    names = column_names(table)
+    require(record in names, f"{name} needs a column `{record}`; it has {', '.join(map(str, names))}.", InputFileError)
+    outputs = [entry for entry in names if entry != record]
+    require(outputs != [], f"{name} needs a column `output` beside `{record}`.", InputFileError)
+    who = column(table, record)
+    require(who != [], f"{name} has no rows.", InputFileError)
+    as_text = all(isinstance(entry, str) for entry in who)
+    require_present(who, f"The column `{record}`")
+    codes, found = encode(natural(who) if as_text else who)
+    if labels is not None:
+        codes = _renumbered(codes, found, listed(labels))
+        found = listed(labels)
+    columns = [_values(column(table, entry), f"{name}, column `{entry}`") for entry in outputs]
+    for entry, values in zip(outputs, columns, strict=True):
+        require(len(values) == len(who), f"{name}: `{entry}` and `{record}` are of unequal length.", InputFileError)
+    return Recorded(codes, _joined(columns), tuple(found), name)
+
+
+def _read(path: str | Path) -> Table:
+    path = require_file(path)
+    if path.suffix not in (".parquet", ".pq"):
+        return read_csv(path)
+    for library in ("polars", "pandas"):
+        try:
+            reader = importlib.import_module(library).read_parquet
+        except ModuleNotFoundError:
+            continue
+        try:
+            return reader(path)
+        except ImportError:  # pandas without an engine for Parquet
+            continue
+        except Exception as problem:
+            raise InputFileError(f"{path} cannot be read as Parquet: {problem}") from problem
+    return fail(f"{path}: reading Parquet needs polars, or pandas with pyarrow; CSV needs neither.", InputFileError)
+
+
+def _renumbered(codes: IntArray, found: list[Any], labels: list[Any]) -> IntArray:
+    place = {label: number for number, label in enumerate(labels)}
+    require(len(place) == len(labels), "The labels must differ from each other.", InputFileError)
+    unknown = [label for label in found if label not in place]
+    require(not unknown, f"The record {unknown[:1]} is not among the labels.", InputFileError)
+    return np.asarray([place[label] for label in found], dtype=np.int64)[codes]
+
+
+def _values(values: list[Any], where: str) -> AnyArray:
+    """A column of outputs; text becomes numbers if all of it can be read so."""
+    require_present(values, where)
+    if not all(isinstance(value, str) for value in values):
+        return as_outputs(values)
+    filled = [value for value in values if value]
+    if not filled or any(map(_PADDED.match, filled)):
+        return as_outputs(values)
+    for kind in (int, float):
+        try:
+            array = as_outputs([kind(value) for value in filled])
+        except ValueError:
+            continue
+        require(
+            len(filled) == len(values), f"{where} holds numbers and empty cells; fill or drop them.", InputFileError
+        )
+        return array
+    return as_outputs(values)
+
+
+def _joined(columns: list[AnyArray]) -> AnyArray:
+    if len(columns) == 1:
+        return columns[0]
+    if all(part.ndim == 1 and part.dtype.kind in "biuf" for part in columns):
+        return np.stack(columns, axis=1)
+    return as_outputs(list(zip(*(part.tolist() for part in columns), strict=True)))

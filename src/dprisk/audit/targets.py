@@ -1,0 +1,721 @@
+"""What can be audited: anything that turns a record into a random output, run as a black box, block by block.
+
+Randomness. A block of runs has one seed, drawn from the generator that `Target.sample` gets. Code that takes a
+generator gets one with that seed. All other sources that can be seeded are seeded with it before the block: `random`,
+`numpy.random`, those of numba and torch where they are loaded, and generators that the function itself holds
+(in its closure, defaults, globals or object). So the same seed gives the same runs in any process, and no two blocks
+share their random numbers. Randomness of the operating system (`secrets`, `os.urandom`, OpenDP) cannot be seeded:
+such a target says `reproducible=False` where it is seen, and `repeats` tells by trying.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import difflib
+import importlib
+import inspect
+import itertools
+import os
+import random
+import signal
+import sys
+import threading
+import traceback
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
+from types import CodeType, FrameType, ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dprisk.audit.adapters import NEEDS, adapt, version_of
+from dprisk.audit.outputs import Recorded, as_outputs, recorded
+from dprisk.errors import AuditedCodeError, ParameterError, TargetError, as_number, as_whole, fail, require
+from dprisk.guarantees import Guarantee, as_guarantee
+from dprisk.mechanisms import Mechanism
+from dprisk.types import AnyArray, IntArray
+
+__all__ = ["Recorded", "Target", "as_outputs", "as_target", "central", "recorded", "repeats"]
+
+GENERATOR_NAMES = ("rng", "random_state", "generator")
+_SYSTEM_RANDOMNESS = ("secrets", "urandom", "SystemRandom", "token_bytes", "randbits", "randbelow")
+_TICKS = 4  # looks per time limit
+
+
+class Target(ABC):
+    """Something to audit: a random output for each of `records`, which sampling names by their numbers.
+
+    `claim` is the guarantee that the target is said to have, None if nobody said; `reproducible` tells whether the
+    same seed gives the same runs, as far as that can be seen, and `note` why not.
+    """
+
+    name: str
+    records: tuple[Any, ...]
+    claim: Guarantee | None = None
+    reproducible: bool = True
+    note: str = ""
+    library: str | None = None
+    timeout: float | None = None
+
+    @property
+    def size(self) -> int:
+        """How many possible records there are."""
+        return len(self.records)
+
+    @abstractmethod
+    def sample(self, records: IntArray, rng: np.random.Generator) -> Any:
+        """One output for each record number, the outputs along the first axis (see `as_outputs`)."""
+
+    def describe(self) -> dict[str, Any]:
+        """What a report says of the target, ready for JSON."""
+        return {
+            "name": self.name,
+            "size": self.size,
+            "library": self.library,
+            "version": version_of(self.library),
+            "reproducible": self.reproducible,
+            "note": self.note,
+            "timeout": self.timeout,
+            "claim": None if self.claim is None else repr(self.claim),
+        }
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, {self.size} records)"
+
+    def _numbers(self, records: npt.ArrayLike) -> IntArray:
+        """Record numbers, checked."""
+        numbers = np.atleast_1d(np.asarray(records))
+        require(
+            numbers.ndim == 1
+            and (numbers.size == 0 or np.issubdtype(numbers.dtype, np.integer))
+            and (numbers.size == 0 or bool(numbers.min() >= 0 and numbers.max() < self.size)),
+            f"Records are given by their numbers, 0..{self.size - 1}.",
+        )
+        return numbers.astype(np.int64, copy=False)
+
+
+class MechanismTarget(Target):
+    """A mechanism of dprisk."""
+
+    def __init__(self, mechanism: Mechanism, claim: Guarantee | None = None) -> None:
+        self.mechanism, self.claim = mechanism, claim
+        self.name, self.library = repr(mechanism), "dprisk"
+        self.records = tuple(range(mechanism.size)) if mechanism.labels is None else mechanism.labels
+
+    def sample(self, records: IntArray, rng: np.random.Generator) -> Any:
+        """Outputs of the mechanism."""
+        return self.mechanism.sample(records, rng)
+
+
+@dataclass(eq=False, repr=False)
+class CodeTarget(Target):
+    """Code that is run as a black box: a function of one record, or of a list of them (`batch`).
+
+    It can be sent to other processes if the code can; code named by text always can.
+    """
+
+    name: str
+    records: tuple[Any, ...]
+    code: Any  # an Adapted, a function, or a Reference to either
+    batch: bool = False
+    parameters: Mapping[str, Any] | None = None
+    post: Callable[[Any], Any] | None = None
+    timeout: float | None = None
+    claim: Guarantee | None = None
+    reproducible: bool = True
+    note: str = ""
+    library: str | None = None
+
+    def sample(self, records: IntArray, rng: np.random.Generator) -> AnyArray:
+        """Outputs of the code; it fails with an `AuditedCodeError` that can be repeated."""
+        return self.repeat(records, int(rng.integers(1 << 63)))
+
+    def repeat(self, records: npt.ArrayLike, seed: int) -> AnyArray:
+        """The outputs of one block, from its seed: what `sample` gave, or the same error again."""
+        numbers = self._numbers(records)
+        chosen = list(map(self.records.__getitem__, numbers.tolist()))
+        with _seeded(seed, self._generators):
+            function, *more = self._function(seed)
+            outputs = self._batch(function, chosen, numbers, seed) if self.batch else None
+            return as_outputs(
+                self._each(map(function, chosen, *more), chosen, numbers, seed) if outputs is None else outputs
+            )
+
+    def _each(self, results: Iterator[Any], chosen: list[Any], numbers: IntArray, seed: int) -> list[Any]:
+        outputs: list[Any] = []
+        try:
+            with _stopwatch(self.timeout, outputs):
+                outputs.extend(results)  # no loop in Python; what was done before an error stays
+        except (Exception, SystemExit, _OutOfTimeError) as problem:
+            done = len(outputs)
+            if isinstance(problem, _NoTimerError) or done == len(chosen):
+                raise
+            raise self._failed(problem, chosen[done], numbers[: done + 1], seed) from problem
+        return outputs
+
+    def _batch(self, function: Callable[[Any], Any], chosen: list[Any], numbers: IntArray, seed: int) -> Any:
+        try:
+            with _stopwatch(self.timeout, []):
+                outputs = function(_as_batch(chosen))
+        except _NoTimerError:
+            raise
+        except (Exception, SystemExit, _OutOfTimeError) as problem:
+            raise self._failed(problem, None, numbers, seed) from problem
+        many = isinstance(outputs, list | tuple) or (isinstance(outputs, np.ndarray) and outputs.ndim > 0)
+        require(
+            many and len(outputs) == len(chosen),
+            f"{self.name} was given {len(chosen)} records and returned "
+            + (f"{len(outputs)} outputs" if many else f"a {type(outputs).__name__}")
+            + "; batch=True needs a list or an array with one output for each.",
+            TargetError,
+        )
+        return outputs
+
+    def _failed(self, problem: BaseException, record: Any, numbers: IntArray, seed: int) -> AuditedCodeError:
+        where = "a batch" if record is None and self.batch else f"record {record!r}, run {numbers.size} of its block,"
+        what = (
+            f"did not return within {self.timeout:g} s"
+            if isinstance(problem, _OutOfTimeError)
+            else f"raised {type(problem).__name__}: {problem}"
+        )
+        again = "runs into it again" if self.reproducible else f"runs the same records again. {self.note}"
+        return AuditedCodeError(
+            f"{self.name} on {where} {what}. The seed of the block is {seed}: `target.repeat(error.records, {seed})` "
+            f"{again.rstrip('.')}.",
+            record,
+            numbers.tolist(),
+            seed,
+        )
+
+    def _function(self, seed: int) -> tuple[Any, ...]:
+        """The code for one block: a function of the record or batch, and what it takes besides, over and over."""
+        code = self.code.load() if isinstance(self.code, Reference) else self.code
+        adapted = None if inspect.isroutine(code) else adapt(code, self.records)
+        given = dict(self.parameters or {})
+        function: Callable[..., Any] = code
+        if adapted is not None:
+            function = adapted.for_block(seed)
+        elif (place := generator_parameter(code)) is not None and place not in given:
+            generator = np.random.default_rng(seed)
+            if (
+                inspect.isfunction(code)
+                and code.__code__.co_varnames[1:2] == (place,)
+                and not (self.batch or self.post or given or code.__code__.co_kwonlyargcount)
+            ):
+                return code, itertools.repeat(generator)  # by position, which is faster
+            given[place] = generator
+        function = partial(function, **given) if given else function
+        return (function if self.post is None else _Then(function, self.post),)
+
+    @cached_property
+    def _generators(self) -> list[Any]:
+        code = self.code.load() if isinstance(self.code, Reference) else self.code
+        adapted = None if inspect.isroutine(code) else adapt(code, self.records)
+        held = held_randomness(partial(code if adapted is None else adapted.call, **(self.parameters or {})))
+        return held[0] if self.post is None else held[0] + held_randomness(self.post)[0]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_generators"}
+
+
+def as_target(
+    subject: Any,
+    records: Sequence[Any] | int | None = None,
+    claim: Any = None,
+    *,
+    batch: bool = False,
+    parameters: Mapping[str, Any] | None = None,
+    post: Callable[[Any], Any] | None = None,
+    timeout: float | None = None,
+    name: str | None = None,
+) -> Target:
+    """Anything that can be audited, as a `Target`.
+
+    `subject` is one of
+    - a dprisk `Mechanism`;
+    - a function of one record, `f(record)`, or with `batch=True` of a list of them, `f(records)`, which gives one
+      output for each. A parameter called rng, random_state or generator, or annotated as `numpy.random.Generator`,
+      gets a generator; all other parameters without a default must be in `parameters`;
+    - the text "package.module:function" for any of these, looked for in the current directory too;
+    - an OpenDP measurement, a pure-ldp client, a diffprivlib mechanism, or what `adapters.pure_ldp` and
+      `adapters.multi_freq_ldpy` give;
+    - a `Target`, such as that of `central`.
+
+    `records` lists the possible records, or tells how many there are (then they are 0, 1, ...). `claim` is the
+    guarantee to be tested, as `as_guarantee` takes it; libraries that state one for every pair of the records need
+    none. `post` is applied to each output. `timeout` limits each run (with `batch` each block) to that many seconds,
+    and one quarter more at most; it needs the main thread of a process on a system with timers, and cannot stop code
+    that does not come back to Python.
+
+    >>> target = as_target(lambda record, rng: record + rng.normal(), records=2)
+    >>> target.sample(np.array([0, 1, 1]), np.random.default_rng(0)).shape
+    (3,)
+    """
+    promise = None if claim is None else as_guarantee(claim)
+    limit = None if timeout is None else as_number("timeout", timeout)
+    require(limit is None or 0 < limit < float("inf"), f"timeout must be a positive number of seconds, got {timeout}")
+    require(limit is None or hasattr(signal, "setitimer"), _NO_TIMER)
+    options = {"batch": batch, "parameters": parameters, "post": post, "timeout": limit}
+    reference = Reference.parse(subject) if isinstance(subject, str) else None
+    code = reference.load() if reference else subject
+    if isinstance(code, Target):
+        require(
+            records is None and not any(options.values()),
+            f"{code!r} is a target already; only a claim can be added.",
+            TargetError,
+        )
+        return code if promise is None and name is None else _relabelled(code, promise, name)
+    if isinstance(code, Mechanism):
+        require(not any(options.values()), f"{code!r} takes no further options: it is run as it is.", TargetError)
+        labelled = code if records is None or isinstance(records, int) else code.labelled(records)
+        require(not isinstance(records, int) or records == code.size, f"{code!r} has {code.size} records.", TargetError)
+        return _relabelled(MechanismTarget(labelled), promise, name)
+    require(not isinstance(code, type), f"{_name(code)} is a class; give an object of it, or a function.", TargetError)
+    listed = _listed(records)
+    adapted = adapt(code, listed)
+    if adapted is not None:
+        require(not batch, f"{adapted.name} takes one record at a time, not a batch.", TargetError)
+        require(not parameters, f"{adapted.name} has its parameters already.", TargetError)
+        listed = adapted.records if listed is None or adapted.library == "opendp" else listed
+        require(listed is not None, f"{adapted.name} does not tell its records: pass records=[...].", TargetError)
+        return CodeTarget(
+            name=name or adapted.name,
+            records=tuple(listed or ()),
+            code=reference or adapted,
+            post=post,
+            timeout=limit,
+            claim=promise or adapted.claim,
+            reproducible=adapted.reproducible,
+            note=adapted.note,
+            library=adapted.library,
+        )
+    require(callable(code), f"{_name(code)} is a {type(code).__name__}, which cannot be called.", TargetError)
+    require(
+        listed is not None, f"{_name(code)} does not tell its records: pass records=[...], or how many.", TargetError
+    )
+    _check_signature(code, parameters or {}, batch)
+    system = held_randomness(code)[1]
+    module = (getattr(inspect.unwrap(code), "__module__", None) or "").split(".")[0]
+    return CodeTarget(
+        name=name or (reference.text if reference else _name(code)),
+        records=tuple(listed or ()),
+        code=reference or code,
+        batch=batch,
+        parameters=parameters,
+        post=post,
+        timeout=limit,
+        claim=promise,
+        reproducible=not system,
+        note=f"It uses randomness of the operating system ({', '.join(system)})." if system else "",
+        library=_distribution(module),
+    )
+
+
+def central(
+    function: Callable[..., Any] | str,
+    others: Sequence[Any] | AnyArray,
+    records: Sequence[Any],
+    claim: Any = None,
+    *,
+    place: int | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    post: Callable[[Any], Any] | None = None,
+    timeout: float | None = None,
+    name: str | None = None,
+) -> Target:
+    """A mechanism on a whole data set, `function(dataset)`, seen as a channel from one person's record.
+
+    Everybody else's data is fixed: the data set is `others` with the target's record appended, or put at `place`
+    instead of what is there. Each run gets a fresh copy, an array if `others` is one (of a type that holds all records)
+    and else a list; what a list holds is not copied. All other options are those of `as_target`.
+
+    >>> total = central(lambda data, rng: sum(data) + rng.laplace(), others=[1, 0, 1], records=[0, 1])
+    >>> total.sample(np.array([0, 1]), np.random.default_rng(0)).shape
+    (2,)
+    """
+    reference = Reference.parse(function) if isinstance(function, str) else None
+    code = reference.load() if reference else function
+    require(callable(code), f"{_name(code)} is a {type(code).__name__}, which cannot be called.", TargetError)
+    base: Any = others if isinstance(others, np.ndarray) else list(others)
+    if place is not None:
+        place = as_whole("place", place, least=0)
+        require(place < len(base), f"place must be one of the {len(base)} places of the data set, got {place}")
+    listed = _listed(records) or ()
+    if isinstance(base, np.ndarray):
+        joint = np.asarray(list(listed))
+        require(
+            joint.shape[1:] == base.shape[1:],
+            f"A record of shape {joint.shape[1:]} does not fit a data set of rows of shape {base.shape[1:]}.",
+            TargetError,
+        )
+        base = base.astype(np.result_type(base, joint))
+    whole = _Central(reference or code, base, place)
+    shown = name or (reference.text if reference else _name(code))
+    return as_target(
+        whole,
+        listed,
+        claim,
+        parameters=parameters,
+        post=post,
+        timeout=timeout,
+        name=f"{shown} on {len(base)} others" if place is None else f"{shown} on {len(base)} people",
+    )
+
+
+def repeats(target: Target, seed: int = 0, runs: int = 64) -> bool:
+    """Whether the same seed gave the same outputs, tried on two blocks of a few runs.
+
+    False is certain; True is not, if the code uses its randomness rarely.
+    """
+    numbers = np.arange(runs) % target.size
+    one, two = (target.sample(numbers, np.random.default_rng(seed)) for _ in range(2))
+    return _same(one, two)
+
+
+def _same(one: Any, two: Any) -> bool:
+    if isinstance(one, tuple):
+        return all(map(_same, one, two))
+    return bool(np.array_equal(one, two, equal_nan=one.dtype.kind == "f"))
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Code named by text, "package.module:function", imported anew in every process."""
+
+    text: str
+    directory: str
+
+    @classmethod
+    def parse(cls, text: str) -> Reference:
+        """The name, checked for its form; modules are looked for in the current directory too."""
+        module, colon, function = text.partition(":")
+        parts = [*module.split("."), *function.split(".")]
+        require(
+            colon == ":" and all(part.isidentifier() for part in parts),
+            f"Code is named as package.module:function, got {text!r}.",
+            TargetError,
+        )
+        return cls(text, os.getcwd())
+
+    def load(self) -> Any:
+        """The object of that name. The directory stays on the module search path, as with `python -m`."""
+        name, _, path = self.text.partition(":")
+        if self.directory not in sys.path:
+            sys.path.insert(0, self.directory)
+        try:
+            found: Any = importlib.import_module(name)
+        except ModuleNotFoundError as problem:
+            if problem.name is not None and (name == problem.name or name.startswith(problem.name + ".")):
+                message = f"There is no module {problem.name!r}, neither installed nor in {self.directory}."
+                raise TargetError(message) from problem
+            raise TargetError(f"{name} imports {problem.name!r}, which is not installed.{_hint(problem)}") from problem
+        except (Exception, SystemExit) as problem:
+            message = f"{name} fails when it is imported: {type(problem).__name__}: {problem}.{_hint(problem)}"
+            raise TargetError(message) from problem
+        for part in path.split("."):
+            if not hasattr(found, part):
+                near = difflib.get_close_matches(part, dir(found), n=1)
+                where = name if isinstance(found, ModuleType) else _name(found)
+                fail(f"{where} has no {part!r}" + (f"; did you mean {near[0]!r}?" if near else "."), TargetError)
+            found = getattr(found, part)
+        return found
+
+
+def generator_parameter(function: Any) -> str | None:
+    """The parameter that takes a `numpy.random.Generator`, told by its name or annotation; None if there is none."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some built-in functions do not tell
+        return None
+    for name, entry in signature.parameters.items():
+        if entry.kind in (entry.POSITIONAL_ONLY, entry.VAR_POSITIONAL, entry.VAR_KEYWORD):
+            continue
+        if name in GENERATOR_NAMES or _is_generator(entry.annotation):
+            return name
+    return None
+
+
+def held_randomness(function: Any) -> tuple[list[Any], list[str]]:
+    """The generators that a function holds, and the names by which it reaches randomness of the operating system.
+
+    Looked at are its closure, defaults, bound arguments and object, the globals that its code names, and the same of
+    the functions of its own package among them; not what those objects hold in turn.
+    """
+    held: list[Any] = []
+    named: list[str] = []
+    waiting, seen = [function], set()
+    while waiting:
+        code = waiting.pop()
+        if id(code) in seen:
+            continue
+        seen.add(id(code))
+        if isinstance(code, partial):
+            waiting.append(code.func)
+            held += [*code.args, *code.keywords.values()]
+        elif inspect.ismethod(code):
+            waiting.append(code.__func__)
+            held += _attributes(code.__self__)
+        elif inspect.isfunction(code):
+            values, names = _reached(code)
+            held += values
+            named += [name for name in names if name in _SYSTEM_RANDOMNESS]
+            root = code.__module__.split(".")[0]
+            waiting += [
+                value for value in values if inspect.isfunction(value) and value.__module__.split(".")[0] == root
+            ]
+        else:
+            attributes = _attributes(code)
+            held += attributes
+            waiting += [value for value in (*attributes, vars(type(code)).get("__call__")) if _has_code(value)]
+    held += [value.__self__ for value in held if inspect.isbuiltin(value) or inspect.ismethod(value)]
+    named += [value.__name__ for value in held if isinstance(value, ModuleType) and value.__name__ == "secrets"]
+    found = {id(value): value for value in held if isinstance(value, _GENERATORS)}
+    named += ["SystemRandom" for value in found.values() if isinstance(value, random.SystemRandom)]
+    return [value for value in found.values() if not isinstance(value, random.SystemRandom)], sorted(set(named))
+
+
+def _reached(function: Any) -> tuple[list[Any], list[str]]:
+    """What a function's own code can reach: values, and names of globals and attributes."""
+    held = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    for cell in function.__closure__ or ():
+        with contextlib.suppress(ValueError):  # a cell may be empty
+            held.append(cell.cell_contents)
+    names: set[str] = set()
+    codes = [function.__code__]
+    while codes:
+        code = codes.pop()
+        names.update(code.co_names)
+        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return held + [function.__globals__[name] for name in names if name in function.__globals__], sorted(names)
+
+
+def _attributes(thing: Any) -> list[Any]:
+    return list(vars(thing).values()) if hasattr(thing, "__dict__") and not isinstance(thing, ModuleType) else []
+
+
+def _has_code(value: Any) -> bool:
+    return inspect.isfunction(value) or inspect.ismethod(value) or isinstance(value, partial)
+
+
+_GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
+
+
+@contextlib.contextmanager
+def _seeded(seed: int, generators: Sequence[Any]) -> Iterator[None]:
+    """All randomness that can be seeded, seeded for a block; the global state of before is put back after it."""
+    words: AnyArray = np.random.SeedSequence(seed).generate_state(4 + 4 * len(generators))
+    plain, legacy = random.getstate(), np.random.get_state()  # noqa: NPY002, what audited code may draw from
+    random.seed(int(words[0]) << 32 | int(words[1]))
+    np.random.seed(words[:4])  # noqa: NPY002
+    if "numba" in sys.modules:
+        _numba_seed()(int(words[2]))
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.manual_seed(int(words[3]))
+    for generator, place in zip(generators, itertools.count(4, 4), strict=False):
+        _reseed(generator, words[place : place + 4])
+    try:
+        yield
+    finally:
+        random.setstate(plain)
+        np.random.set_state(legacy)  # noqa: NPY002
+
+
+def _reseed(generator: Any, words: AnyArray) -> None:
+    if isinstance(generator, np.random.Generator):
+        kind = type(generator.bit_generator)
+        generator.bit_generator.state = kind(np.random.SeedSequence(words.tolist())).state
+    elif isinstance(generator, np.random.RandomState):
+        generator.seed(words)
+    else:
+        generator.seed(int.from_bytes(words.tobytes(), "little"))
+
+
+@cache
+def _numba_seed() -> Callable[[int], None]:
+    """Compiled code has random states of its own, which only compiled code can seed."""
+    numba = importlib.import_module("numba")
+
+    def seed(value: int) -> None:
+        np.random.seed(value)  # noqa: NPY002
+        random.seed(value)
+
+    compiled: Callable[[int], None] = numba.njit(seed)
+    return compiled
+
+
+def timers_available() -> bool:
+    """Whether a time limit can be kept here: on the main thread, on a system that has timers."""
+    return hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+
+
+_NO_TIMER = (
+    "A time limit is kept by a timer, which only the main thread of a process on Linux or macOS has; leave out "
+    "timeout, or run in processes rather than threads."
+)
+
+
+class _NoTimerError(ParameterError):
+    """There is no timer here; no fault of the audited code."""
+
+
+@contextlib.contextmanager
+def _stopwatch(timeout: float | None, outputs: list[Any]) -> Iterator[None]:
+    """Raise `_OutOfTimeError` when the list of outputs has not grown for that long."""
+    if timeout is None:
+        yield
+        return
+    require(timers_available(), _NO_TIMER, _NoTimerError)
+    waited, before = 0, -1
+
+    def look(_signal: int, _frame: FrameType | None) -> None:
+        nonlocal waited, before
+        waited, before = (waited + 1 if len(outputs) == before else 0), len(outputs)
+        if waited >= _TICKS:
+            raise _OutOfTimeError
+
+    handler = signal.signal(signal.SIGALRM, look)
+    running = signal.setitimer(signal.ITIMER_REAL, timeout / _TICKS, timeout / _TICKS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, *running)
+        signal.signal(signal.SIGALRM, handler)
+
+
+class _OutOfTimeError(BaseException):
+    """The time limit is up. No `Exception`, so that audited code does not catch it."""
+
+
+@dataclass(frozen=True)
+class _Then:
+    """One function after another, as something that can be sent to other processes."""
+
+    first: Callable[[Any], Any]
+    second: Callable[[Any], Any]
+
+    def __call__(self, record: Any) -> Any:
+        return self.second(self.first(record))
+
+
+class _Central:
+    """A function of a data set as one of the target's record."""
+
+    def __init__(self, code: Any, base: Any, place: int | None) -> None:
+        self.code, self.base, self.place = code, base, place
+        self.function: Callable[..., Any] = code.load() if isinstance(code, Reference) else code
+        with contextlib.suppress(TypeError, ValueError):  # some built-in functions do not tell
+            self.__signature__ = inspect.signature(self.function)
+
+    def __call__(self, record: Any, **parameters: Any) -> Any:
+        return self.function(self._with(record), **parameters)
+
+    def _with(self, record: Any) -> Any:
+        if self.place is not None:
+            data = self.base.copy()
+            data[self.place] = record
+            return data
+        if isinstance(self.base, np.ndarray):
+            data = np.empty((len(self.base) + 1, *self.base.shape[1:]), dtype=self.base.dtype)
+            data[:-1], data[-1] = self.base, record
+            return data
+        return [*self.base, record]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Central, (self.code, self.base, self.place)
+
+
+def _check_signature(function: Any, parameters: Mapping[str, Any], batch: bool) -> None:
+    """Refuse a function that cannot be called as it will be, before the first run."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return
+    place = generator_parameter(function)
+    given = {**parameters, **({} if place is None else {place: None})}
+    what = "a list of records" if batch else "the record"
+    try:
+        signature.bind(None, **given)
+    except TypeError as problem:
+        first = next(iter(signature.parameters.values()), None)
+        needed = [
+            name
+            for name, entry in list(signature.parameters.items())[1:]
+            if entry.default is entry.empty
+            and entry.kind in (entry.POSITIONAL_OR_KEYWORD, entry.KEYWORD_ONLY)
+            and name not in given
+        ]
+        advice = (
+            "it takes no argument"
+            if first is None
+            else f"it also needs {', '.join(needed)}: pass parameters={{{', '.join(f'{n!r}: ...' for n in needed)}}}"
+            if needed
+            else str(problem)
+        )
+        message = f"{_name(function)} cannot be called with {what} as its first argument: {advice}."
+        raise TargetError(message) from None
+
+
+def _is_generator(annotation: Any) -> bool:
+    if isinstance(annotation, str):
+        parts = {part.strip() for part in annotation.split("|")}
+        return not parts.isdisjoint({"Generator", "random.Generator", "np.random.Generator", "numpy.random.Generator"})
+    return annotation is np.random.Generator or np.random.Generator in getattr(annotation, "__args__", ())
+
+
+def _listed(records: Sequence[Any] | int | None) -> tuple[Any, ...] | None:
+    if records is None:
+        return None
+    if isinstance(records, int | np.integer):
+        return tuple(range(as_whole("records, the number of possible records,", records)))
+    require(
+        not isinstance(records, str) and hasattr(records, "__iter__"),
+        f"Records are a list, got {records!r}.",
+        TargetError,
+    )
+    plain = records.tolist() if isinstance(records, np.ndarray) and records.ndim == 1 else records
+    listed = tuple(plain)
+    require(len(listed) > 0, "At least one record is needed.", TargetError)
+    with contextlib.suppress(TypeError):  # records that cannot be hashed are told apart by their numbers
+        require(len(set(listed)) == len(listed), "The records must differ from each other.", TargetError)
+    return listed
+
+
+def _as_batch(chosen: list[Any]) -> Any:
+    """Records of one plain kind as an array, others as a list."""
+    kinds = set(map(type, chosen))
+    plain = len(kinds) == 1 and issubclass(next(iter(kinds)), bool | int | float | str)
+    return np.asarray(chosen) if plain or kinds == {int, float} else chosen
+
+
+def _relabelled(target: Target, claim: Guarantee | None, name: str | None) -> Target:
+    same = copy.copy(target)
+    same.claim, same.name = claim or target.claim, name or target.name
+    return same
+
+
+def _name(code: Any) -> str:
+    """What a person calls this code."""
+    if isinstance(code, partial):
+        return _name(code.func)
+    if isinstance(code, _Central):
+        return _name(code.function)
+    return str(getattr(code, "__qualname__", None) or getattr(code, "__name__", None) or type(code).__name__)
+
+
+def _distribution(module: str) -> str | None:
+    """The installed library that a module belongs to, if it has the same name."""
+    library = module.replace("_", "-")
+    return library if version_of(library) is not None else None
+
+
+def _hint(problem: BaseException) -> str:
+    """What a library that fails to import is known to need."""
+    roots = {
+        str(frame.f_globals.get("__name__", "")).split(".")[0] for frame, _ in traceback.walk_tb(problem.__traceback__)
+    }
+    known = [NEEDS[root] for root in sorted(roots) if root in NEEDS]
+    return f" {known[0]}." if known else ""
