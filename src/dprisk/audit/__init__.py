@@ -1,0 +1,1 @@
+"""The third question: does the code keep its promise?"""
