@@ -30,7 +30,7 @@ from dprisk.guarantees import ApproxDP, Guarantee
 from dprisk.threat import Threat
 from dprisk.types import FloatArray
 
-SHARE = 0.05  # of alpha, spent on how often the attacker answers; matters for delta > 0 only
+SHARE = 0.1  # of alpha, spent on how often the attacker is right at all; for delta > 0 only
 STEPS = np.geomspace(1e-5, 60.0, 90)  # epsilons above the claim that the e-value bets on
 _WEIGHTS = 1 / (1 + (np.log(STEPS / 0.1) / 3) ** 2)
 LOG_WEIGHTS = np.log(_WEIGHTS / _WEIGHTS.sum())
@@ -97,17 +97,18 @@ def certified_epsilon(counts: Counts, alpha: float, delta: float = 0.0) -> float
     differ or depend on earlier ones, as long as each keeps the claim given those: `correct` is then stochastically at
     most binomial with c/(1 + c).
 
-    delta > 0. Let q = S + W be the chance of an answer. S <= c W + delta says
+    delta > 0. S <= c W + delta, W = S (1 - r)/r, say
 
-        c >= (r - delta/q)/(1 - r),
+        epsilon >= ln((s - 1) r/(1 - r)) + ln(1 - delta/S),
 
-    which rises with r and with q. Take Clopper-Pearson lower bounds, on q at beta = 0.05 alpha and on r at
-    alpha - beta. Each fails with at most its own probability (that on r given the number of answers, hence also
-    without), and unless one fails the certificate is at most the true epsilon: wrong with probability at most alpha,
-    for independent runs of one mechanism and one attacker. (After Berger and Boos, JASA 1994: q is a nuisance.)
+    which rises with r and with S: the certificate for delta = 0, less what delta may explain of the correct answers.
+    Take Clopper-Pearson lower bounds, on r at 0.9 alpha (given the number of answers, hence also without) and on S at
+    0.1 alpha. Unless one of them is above its rate, which happens with probability at most alpha, the certificate is at
+    most the true epsilon. This needs independent runs of one mechanism and one attacker.
 
-    The usual split bounds S from below and W from above at alpha/2 each, and adds up two errors. Here the error of q
-    counts only through delta/q, so that the certificate for delta -> 0 is the exact one at 0.95 alpha.
+    The usual split bounds S from below and W from above at alpha/2 each, and both errors count in full. Here the error
+    of S counts only through delta/S: as delta/S vanishes, the certificate becomes the exact one at 0.9 alpha. It is the
+    weaker one only where delta explains most of the correct answers.
 
     Rounded down. No certificate is ever infinite: n correct answers out of n leave r >= alpha^(1/n).
 
@@ -189,11 +190,11 @@ def _certificate(correct: float, answered: float, runs: float, size: int, alpha:
         log_odds = _lower_log_odds(correct, answered, alpha)
         return log_odds + others - 4e-16 * (abs(log_odds) + others)
     log_odds = _lower_log_odds(correct, answered, (1 - SHARE) * alpha)
-    q, r = _rate(_lower_log_odds(answered, runs, SHARE * alpha)), _rate(log_odds)
-    share = delta / q / r if q * r > 0 else 1.0  # of the correct answers, explained by delta
-    if share * (1 + 1e-14) >= 1:
+    success = _rate(_lower_log_odds(correct, runs, SHARE * alpha))
+    explained = delta * (1 + 1e-14)
+    if success <= explained:
         return -math.inf
-    return log_odds + math.log1p(-share * (1 + 1e-14)) + others - 4e-16 * (abs(log_odds) + others)
+    return log_odds + math.log1p(-explained / success) + others - 4e-16 * (abs(log_odds) + others)
 
 
 def _lower_log_odds(successes: float, trials: float, alpha: float) -> float:
