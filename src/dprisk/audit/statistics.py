@@ -35,7 +35,7 @@ STEPS = np.geomspace(1e-5, 60.0, 90)  # epsilons above the claim that the e-valu
 _WEIGHTS = 1 / (1 + (np.log(STEPS / 0.1) / 3) ** 2)
 LOG_WEIGHTS = np.log(_WEIGHTS / _WEIGHTS.sum())
 BETS = np.geomspace(1e-4, 0.999, 40)  # stakes on the mean of values in [0, 1]
-LEVELS = 1 << 16  # distinct values that the anytime bound on a mean keeps apart
+LEVELS = 1 << 14  # distinct values that the anytime bound on a mean keeps apart
 ROUNDING = 1e-14  # relative error of a computed log factor, subtracted from every e-value
 MOST_RECORDS = 300  # records up to which optimisation problems are solved again and again, if asked for
 
@@ -382,7 +382,7 @@ def advantage_lower_bound(
 
     Fixed number of values n: lam_t = sqrt(2 ln(1/alpha) / (n var_t)), var_t the variance so far (their equation 26),
     and the largest product on the way counts. `anytime`: a mixture over 40 fixed stakes, so that the bound may be read
-    after every value; more than 65536 distinct values are rounded down to so many levels.
+    after every value; more than 16384 distinct values are rounded down to so many levels.
     """
     alpha, low, high = _alpha(alpha), as_number("low", low), as_number("high", high)
     x = np.asarray(values, dtype=float)
@@ -400,19 +400,24 @@ def advantage_lower_bound(
     below, above = 0.0, 1.0
     if capital(below) < enough:
         return low
-    while above - below > 1e-10:
+    while above - below > 1e-8:
         middle = (below + above) / 2
         below, above = (middle, above) if capital(middle) >= enough else (below, middle)
     return low + below * (high - low)
 
 
-def _plug_in_capital(x: FloatArray, enough: float) -> Callable[[float], float]:
-    """The largest log capital on the way, as a function of the mean m, with stakes from earlier values."""
+def _stakes(x: FloatArray, enough: float) -> FloatArray:
+    """What to stake on each of n values in [0, 1], from the values before it."""
     t = np.arange(1, x.size + 1)
     mean = (0.5 + np.cumsum(x)) / (t + 1)
     variance = (0.25 + np.cumsum((x - mean) ** 2)) / (t + 1)
     earlier = np.concatenate([[0.25], variance[:-1]])
-    stakes = np.minimum(0.999, np.sqrt(2 * enough / (x.size * earlier)))
+    return np.minimum(0.999, np.sqrt(2 * enough / (x.size * earlier)))
+
+
+def _plug_in_capital(x: FloatArray, enough: float) -> Callable[[float], float]:
+    """The largest log capital on the way, as a function of the mean m, with stakes from earlier values."""
+    stakes = _stakes(x, enough)
     return lambda m: float(np.cumsum(np.log1p(stakes * (x - m))).max())
 
 
