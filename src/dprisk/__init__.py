@@ -7,6 +7,8 @@ Of 1000 people like this one, an attacker guesses 69 right after seeing the repo
 
 from dprisk.assess import Assessment, GroupRisk, IntervalRisk, IntervalThreat, Risk, WorstCase, assess
 from dprisk.attacks import OptimalAttack, SimplifiedAttack
+from dprisk.audit.report import AuditReport
+from dprisk.audit.run import audit
 from dprisk.calibrate import DPSGD, Calibration, calibrate
 from dprisk.density import Density
 from dprisk.errors import DpriskError
@@ -79,6 +81,7 @@ __all__ = [
     "ApproxDP",
     "Assessment",
     "Attributes",
+    "AuditReport",
     "Balls",
     "Calibration",
     "ConcreteHashing",
@@ -134,6 +137,7 @@ __all__ = [
     "VectorLaplace",
     "WorstCase",
     "assess",
+    "audit",
     "calibrate",
     "dp_sgd",
     "from_dp_event",

@@ -1,4 +1,4 @@
-"""The command: `dprisk assess`, `calibrate`, `bounds` and `demo`."""
+"""The command: `dprisk assess`, `calibrate`, `audit`, `bounds` and `demo`."""
 
 import json
 import math
@@ -15,6 +15,7 @@ from dprisk import __version__, render
 from dprisk.assess import Risk, assess
 from dprisk.bounds import REGISTRY
 from dprisk.calibrate import DPSGD, Calibration, calibrate
+from dprisk.cli_audit import audit_command
 from dprisk.errors import DpriskError, InputFileError, ParameterError, ThreatError, fail, require
 from dprisk.guarantees import Guarantee
 from dprisk.knowledge import Knowledge
@@ -46,7 +47,7 @@ ANY = 1.0  # the parameter of a template that is to be calibrated
 @click.pass_context
 @click.version_option(__version__, prog_name="dprisk")
 def cli(context: click.Context) -> None:
-    """What does a differentially private release risk, how much noise does it need?"""
+    """What does a differentially private release risk, how much noise does it need, does the code keep its promise?"""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
@@ -141,6 +142,9 @@ def bounds_command(as_json: bool) -> None:
         return
     for which in dict.fromkeys(bound.bounds for bound in REGISTRY):
         _print(render.registry_table(which, REGISTRY))
+
+
+cli.add_command(audit_command)
 
 
 @cli.command("demo")

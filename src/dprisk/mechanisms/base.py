@@ -45,6 +45,10 @@ class Mechanism(ABC):
         """log P(output | record), outputs x some records, up to a number that depends on the output only."""
         return self.log_likelihood(outputs)[:, records]
 
+    def leads(self, outputs: Any, records: IntArray) -> tuple[IntArray, FloatArray]:
+        """Which of some records (its place among them) is likeliest, and the lead of its log-likelihood."""
+        return leads(self.scores(outputs, records))
+
     @abstractmethod
     def with_epsilon(self, epsilon: float) -> Mechanism:
         """The same kind of mechanism with another privacy parameter."""
@@ -209,6 +213,12 @@ class Mechanism(ABC):
             MechanismError,
         )
         return numbers.astype(np.int64, copy=False)
+
+
+def leads(scores: FloatArray) -> tuple[IntArray, FloatArray]:
+    """The place of the largest score in each row of at least two, and how far it leads the second."""
+    two = np.partition(scores, -2, axis=1)[:, -2:]
+    return scores.argmax(axis=1), two[:, 1] - two[:, 0]
 
 
 def _pairwise_knots(table: FloatArray, record: int) -> Knots:

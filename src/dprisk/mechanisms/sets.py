@@ -99,6 +99,12 @@ class SetProtocol(Mechanism):
         member = np.asarray(outputs)[:, records].astype(bool)
         return np.where(member, self.epsilon, 0.0)
 
+    def leads(self, outputs: npt.ArrayLike, records: IntArray) -> tuple[IntArray, FloatArray]:
+        """A record leads, by epsilon, if it is the only one of them in the set."""
+        member = np.asarray(outputs)[:, records]
+        alone = np.count_nonzero(member, axis=1) == 1
+        return member.argmax(axis=1), np.where(alone, self.epsilon, 0.0)
+
     def _sets(self, outputs: npt.ArrayLike) -> BoolArray:
         member = np.atleast_2d(np.asarray(outputs))
         require(
@@ -254,6 +260,15 @@ class GRR(SubsetSelection):
         numbers = self._records(records)
         lie = rng.random(numbers.size) < self.size * self.q  # then any record, the true one included
         return np.where(lie, rng.integers(self.size, size=numbers.size), numbers)
+
+    def scores(self, outputs: npt.ArrayLike, records: IntArray) -> FloatArray:
+        return np.where(np.asarray(outputs)[:, None] == records, self.epsilon, 0.0)
+
+    def leads(self, outputs: npt.ArrayLike, records: IntArray) -> tuple[IntArray, FloatArray]:
+        place = np.full(self.size, -1)
+        place[records] = np.arange(records.size)
+        found = place[np.asarray(outputs)]
+        return np.maximum(found, 0), np.where(found >= 0, self.epsilon, 0.0)
 
     def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
         reported = self._records(outputs)

@@ -1,0 +1,118 @@
+"""What an audit comes out with."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from html import escape
+from typing import Any, Literal
+
+from dprisk.audit import statistics
+from dprisk.audit.design import Design
+from dprisk.audit.statistics import Counts
+from dprisk.guarantees import ApproxDP
+
+Verdict = Literal["violated", "consistent with the claim", "undecided"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AuditReport:
+    """The verdict on a claim, and the epsilon that the runs certify.
+
+    With probability at least 1 - alpha the code is epsilon-DP for no epsilon below `epsilon_certified` (at the claim's
+    delta). With `anytime` that holds however and whenever the audit was stopped; otherwise the number of runs was fixed
+    beforehand. `epsilon_estimate` is the number that fits best, and may be too large or too small.
+    """
+
+    target: dict[str, Any]
+    claim: ApproxDP
+    counts: Counts
+    design: Design
+    alpha: float
+    planned: int
+    anytime: bool
+    seed: int
+    seconds: float
+
+    @property
+    def name(self) -> str:
+        """What was audited."""
+        return str(self.target["name"])
+
+    @property
+    def epsilon_certified(self) -> float:
+        """The true epsilon is at least this, with confidence 1 - alpha."""
+        bound = statistics.anytime_epsilon if self.anytime else statistics.certified_epsilon
+        return bound(self.counts, self.alpha, self.claim.delta)
+
+    @property
+    def epsilon_estimate(self) -> float:
+        """The epsilon that the counts would have on average: an estimate, not a bound."""
+        return statistics.epsilon_estimate(self.counts, self.claim.delta)
+
+    @property
+    def log_e_value(self) -> float:
+        """The natural logarithm of the e-value."""
+        return statistics.log_e_value(self.counts, self.claim.epsilon, self.claim.delta)
+
+    @property
+    def e_value(self) -> float:
+        """Evidence against the claim: if it holds, this reaches 1/alpha with probability at most alpha, ever."""
+        return math.exp(min(self.log_e_value, 700.0))
+
+    @property
+    def verdict(self) -> Verdict:
+        """Violated if the certified epsilon is above the claim; undecided if there was too little to go by."""
+        if self.epsilon_certified > self.claim.epsilon:
+            return "violated"
+        finished = self.counts.runs >= self.planned and self.counts.answered > 0
+        return "consistent with the claim" if finished else "undecided"
+
+    def sentence(self) -> str:
+        """The outcome in words."""
+        sure, claim = 100 * (1 - self.alpha), f"epsilon {self.claim.epsilon:g}"
+        if self.claim.delta:
+            claim += f", delta {self.claim.delta:g}"
+        certified = f"its true epsilon is at least {self.epsilon_certified:.3f} ({sure:g} % confidence)"
+        if self.verdict == "violated":
+            return f"{self.name} breaks its promise of {claim}: {certified}."
+        if self.verdict == "undecided":
+            return f"The claim of {claim} by {self.name} is undecided after {self.counts.runs} runs; {certified}."
+        return f"{self.counts.runs} runs of {self.name} are consistent with {claim}; {certified}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        return {
+            "verdict": self.verdict,
+            "claim": self.claim.epsilon,
+            "delta": self.claim.delta,
+            "epsilon_certified": self.epsilon_certified,
+            "epsilon_estimate": _finite(self.epsilon_estimate),
+            "e_value": self.e_value,
+            "log_e_value": self.log_e_value,
+            "runs": self.counts.runs,
+            "answered": self.counts.answered,
+            "correct": self.counts.correct,
+            "planned": self.planned,
+            "alpha": self.alpha,
+            "anytime": self.anytime,
+            "design": self.design.to_dict(),
+            "target": self.target,
+            "seed": self.seed,
+            "seconds": self.seconds,
+            "sentence": self.sentence(),
+        }
+
+    def _repr_html_(self) -> str:
+        shown = ("verdict", "epsilon_certified", "epsilon_estimate", "e_value", "runs", "answered", "correct")
+        told = self.to_dict()
+        rows = "".join(f"<tr><td>{key}</td><td>{escape(str(told[key]))}</td></tr>" for key in shown)
+        return f"<table>{rows}</table><p>{escape(self.sentence())}</p>"
+
+    def __repr__(self) -> str:
+        numbers = f"epsilon>={self.epsilon_certified:.4g}, claim {self.claim.epsilon:g}"
+        return f"AuditReport({self.verdict}, {numbers}, {self.counts.runs} runs)"
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

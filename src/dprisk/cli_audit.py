@@ -1,0 +1,147 @@
+"""The command `dprisk audit`."""
+
+import json
+import sys
+import time
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dprisk.audit.outputs import recorded
+from dprisk.audit.report import AuditReport
+from dprisk.audit.run import audit, audit_recorded
+from dprisk.audit.statistics import Counts, anytime_epsilon
+from dprisk.errors import ParameterError, fail, require
+from dprisk.guarantees import ApproxDP
+from dprisk.names import MECHANISMS, OF_A_MECHANISM, Options, flag, options
+from dprisk.tables import natural
+
+VIOLATED = 1  # the exit code
+
+
+@click.command("audit")
+@click.argument("code", required=False, metavar="[PACKAGE.MODULE:FUNCTION]")
+@options(OF_A_MECHANISM)
+@click.option("--size", type=int, help="mechanism: number of possible records.")
+@click.option("--records", help="Code: its possible records, as in 0..9 or low,middle,high.")
+@click.option("--outputs", type=click.Path(path_type=Path), help="A file of recorded runs: columns record and output.")
+@click.option("--claim", type=float, help="The claimed epsilon; that of the mechanism if left out.")
+@click.option("--delta", type=float, default=0.0, show_default=True, help="The claimed delta.")
+@click.option("--runs", type=int, default=100_000, show_default=True, help="How often the code is run.")
+@click.option("--alpha", type=float, default=0.01, show_default=True, help="Chance that the certificate is wrong.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same report.")
+@click.option("--stop-early", is_flag=True, help="Stop as soon as the claim is refuted.")
+@click.option("--jobs", type=int, default=1, show_default=True, help="Worker processes.")
+@click.option("--cluster", metavar="ADDRESS", help="Run on a dask cluster instead, as in tcp://host:8786.")
+@click.option("--store", type=click.Path(path_type=Path), help="Record finished blocks here, and go on from them.")
+@click.option("--timeout", type=float, help="Code: seconds that one call may take.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of sentences.")
+@click.pass_context
+def audit_command(context: click.Context, /, as_json: bool, **given: Any) -> None:
+    """Does this code keep its promise?
+
+    Runs a mechanism, a function or recorded outputs against a claimed epsilon. Certifies a lower bound on the true
+    epsilon. Ends with code 1 if the claim is violated.
+    """
+    report = _recorded(given) if given["outputs"] is not None else _run(given)
+    click.echo(json.dumps(report.to_dict(), indent=2) if as_json else _told(report))
+    context.exit(VIOLATED if report.verdict == "violated" else 0)
+
+
+def _run(given: Options) -> AuditReport:
+    require(
+        (given["code"] is None) != (given["mechanism"] is None),
+        "Give either --mechanism, PACKAGE.MODULE:FUNCTION, or a file of --outputs.",
+    )
+    subject, records = _mechanism(given) if given["mechanism"] else _code(given)
+    claim = None if given["claim"] is None else ApproxDP(given["claim"], given["delta"])
+    return audit(
+        subject,
+        claim,
+        records=records,
+        runs=given["runs"],
+        alpha=given["alpha"],
+        seed=given["seed"],
+        stop_early=given["stop_early"],
+        n_jobs=given["jobs"],
+        executor=_cluster(given["cluster"]),
+        store=given["store"],
+        timeout=given["timeout"],
+        watch=_Live(given["alpha"], given["delta"]) if sys.stderr.isatty() else None,
+    )
+
+
+def _mechanism(given: Options) -> tuple[Any, None]:
+    name = given["mechanism"]
+    require(name in MECHANISMS, f"There is no mechanism {name!r}; choose one of {', '.join(MECHANISMS)}.")
+    takes = MECHANISMS[name].options
+    for option in sorted({option for kind in MECHANISMS.values() for option in kind.options} - {"space"}):
+        require(given[option] is None or option in takes, f"{flag(option)} has no meaning for {name}.")
+    require(given["records"] is None, "--records is for code; a mechanism has --size.")
+    size = fail("--size is missing: how many possible records are there?") if given["size"] is None else given["size"]
+    return MECHANISMS[name].make(size, given | {"space": None}), None
+
+
+def _code(given: Options) -> tuple[str, list[Any]]:
+    require(given["claim"] is not None, "--claim is missing: which epsilon does the code promise?")
+    require(given["size"] is None, "--size is for mechanisms; the code has --records.")
+    require(given["records"] is not None, "--records is missing, as in --records 0..9.")
+    return given["code"], _records(given["records"])
+
+
+def _records(text: str) -> list[Any]:
+    first, dots, last = text.partition("..")
+    if not dots:
+        return natural([part.strip() for part in text.split(",")])
+    try:
+        low, high = int(first), int(last)
+    except ValueError:
+        raise ParameterError(f"{text!r} is no range of whole numbers, as in 0..9.") from None
+    require(low < high, f"The range {text} holds fewer than two records.")
+    return list(range(low, high + 1))
+
+
+def _recorded(given: Options) -> AuditReport:
+    for option in ("code", "mechanism", "records", "size", "store", "cluster", "timeout"):
+        require(given[option] is None, f"{flag(option)} has no meaning with --outputs.")
+    require(given["claim"] is not None, "--claim is missing: which epsilon does the code promise?")
+    claim = ApproxDP(given["claim"], given["delta"])
+    return audit_recorded(recorded(given["outputs"]), claim, alpha=given["alpha"], seed=given["seed"])
+
+
+def _cluster(address: str | None) -> Executor | None:
+    if address is None:
+        return None
+    try:
+        from distributed import Client
+    except ImportError:
+        return fail("--cluster needs dask.distributed: install dprisk with the extra `cluster`.")
+    try:
+        executor: Executor = Client(address, timeout="10s").get_executor()
+    except OSError as problem:
+        return fail(f"No dask cluster answers at {address}: {problem}.")
+    return executor
+
+
+class _Live:
+    """One line on the terminal while the audit runs."""
+
+    def __init__(self, alpha: float, delta: float) -> None:
+        self.alpha, self.delta, self.started = alpha, delta, time.perf_counter()
+
+    def __call__(self, counts: Counts, planned: int) -> None:
+        left = (time.perf_counter() - self.started) * (planned - counts.runs) / counts.runs
+        sure = anytime_epsilon(counts, self.alpha, self.delta)
+        line = f"{counts.runs} of {planned} runs, {counts.answered} answered, epsilon >= {sure:.3f}, {left:.0f} s left "
+        click.echo(f"\r{line}" if counts.runs < planned else "\r" + " " * len(line) + "\r", nl=False, err=True)
+
+
+def _told(report: AuditReport) -> str:
+    counts = report.counts
+    return (
+        f"{report.sentence()}\n"
+        f"Verdict: {report.verdict}. Best estimate {report.epsilon_estimate:.3f}, e-value {report.e_value:.3g}, "
+        f"{counts.correct} right of {counts.answered} answers in {counts.runs} runs among {report.design.size} records."
+    )
