@@ -93,9 +93,10 @@ def certified_epsilon(counts: Counts, alpha: float, delta: float = 0.0) -> float
 
     delta = 0. Let r be the chance of being right in an answered run. S <= c W says r <= c/(1 + c), so that
     epsilon >= ln((s - 1) r/(1 - r)), which rises with r. Given how many runs were answered, `correct` is binomial with
-    r, and the one-sided Clopper-Pearson bound is above r with probability at most alpha. The same holds if the runs
-    differ or depend on earlier ones, as long as each keeps the claim given those: `correct` is then stochastically at
-    most binomial with c/(1 + c).
+    r, and the one-sided Clopper-Pearson bound is above r with probability at most alpha. The runs must
+    be independent, but may differ: given which were answered, `correct` is stochastically at most binomial with
+    c/(1 + c) if each keeps the claim. An attacker that answers or abstains by how earlier runs went needs
+    `anytime_epsilon`.
 
     delta > 0. S <= c W + delta, W = S (1 - r)/r, say
 
@@ -426,8 +427,9 @@ def _mixed_capital(x: FloatArray) -> Callable[[float], float]:
     levels, counts = np.unique(x, return_counts=True)
     if levels.size > LEVELS:
         levels, counts = np.unique(np.floor(x * LEVELS) / LEVELS, return_counts=True)
+    times = counts.astype(float)
     return lambda m: _log_sum_exp(
-        np.array([float(counts @ np.log1p(stake * (levels - m))) for stake in BETS]) - math.log(BETS.size)
+        np.array([float(times @ np.log1p(stake * (levels - m))) for stake in BETS]) - math.log(BETS.size)
     )
 
 
