@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import betaln
 
 from dprisk import Density, Gaussian, IntervalThreat, Laplace, Line, OnInterval, Prior, Threat, assess
-from dprisk.certified import certify
+from dprisk.exact.certified import certify
 from dprisk.types import FloatArray
 from tests.nested_monte_carlo import nested_monte_carlo
 

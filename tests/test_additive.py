@@ -29,7 +29,8 @@ from dprisk import (
     assess,
 )
 from dprisk.errors import MechanismError
-from dprisk.exact import _at_break_points, advantage_by_record, best_attacker, best_success, enumerate_outputs
+from dprisk.exact import advantage_by_record, best_attacker, best_success, enumerate_outputs
+from dprisk.exact.theorem import _at_break_points
 from dprisk.knowledge import Knowledge
 from dprisk.types import BoolArray, FloatArray
 from tests.strategies import partitions, priors

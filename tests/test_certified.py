@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from dprisk import Density, DpriskError, IntervalThreat, Laplace, Line, OnInterval, Prior, Threat, assess
-from dprisk.certified import Bounds, Certificate, certify
+from dprisk.exact.certified import Bounds, Certificate, certify
 from dprisk.mechanisms.noise import GaussianNoise, LaplaceNoise
 from dprisk.types import FloatArray
 from tests.nested_monte_carlo import chance_of_error, nested_monte_carlo

@@ -30,7 +30,7 @@ from dprisk import (
     exact,
 )
 from dprisk.errors import MechanismError, ParameterError, ThreatError
-from dprisk.independent_scores import largest_score_advantage, right_angled_lengths
+from dprisk.exact.independent_scores import largest_score_advantage, right_angled_lengths
 from dprisk.types import FloatArray
 
 MEANS = np.array([[1.0, 0.0, 2.0], [0.5, -1.0, 2.0], [0.0, 3.0, 2.0], [0.25, 0.0, 2.0]])

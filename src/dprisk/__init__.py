@@ -60,8 +60,8 @@ from dprisk.mechanisms import (
     VectorLaplace,
 )
 from dprisk.prior import Prior
-from dprisk.queries import Count, Histogram, Marginal, Mean, Query, Sum
 from dprisk.releases import release
+from dprisk.releases.queries import Count, Histogram, Marginal, Mean, Query, Sum
 from dprisk.success import Attributes, Balls, Distances, Exact, Graph, Line, Ring, Success
 from dprisk.threat import Threat
 

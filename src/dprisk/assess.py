@@ -13,13 +13,13 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from dprisk import bounds, estimate, exact
-from dprisk.certified import Certificate, certify
 from dprisk.density import Density
 from dprisk.errors import ThreatError, TooLargeError, as_whole, fail, require
 from dprisk.estimate import Estimate
+from dprisk.exact.certified import Certificate, certify
+from dprisk.exact.optimum import Optimum
 from dprisk.guarantees import Guarantee, as_guarantee
 from dprisk.mechanisms import Mechanism, OnInterval
-from dprisk.optimum import Optimum
 from dprisk.threat import Threat
 from dprisk.types import FloatArray
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from dprisk.errors import as_number, as_whole, require
 from dprisk.exact import posterior, require_match
+from dprisk.exact.optimum import Optimum
 from dprisk.mechanisms import Mechanism
-from dprisk.optimum import Optimum
 from dprisk.reach import Reach
 from dprisk.threat import Threat
 from dprisk.types import FloatArray, IntArray

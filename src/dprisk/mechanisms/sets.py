@@ -8,7 +8,7 @@ the true record is in it, and the other records are exchangeable:
 
 There are only two base measures: sets of a fixed size (randomised response is size 1) and independent
 members (local hashing with an ideal hash is unary encoding with q = 1/g). Four probabilities of each are all
-that the exact advantage under any prior and any knowledge needs; `dprisk.closed_forms` does the sum.
+that the exact advantage under any prior and any knowledge needs; `dprisk.exact.closed_forms` does the sum.
 """
 
 from __future__ import annotations

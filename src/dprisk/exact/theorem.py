@@ -12,15 +12,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from dprisk import closed_forms, independent_scores
-from dprisk.breakpoints import partition
 from dprisk.errors import MechanismError, TooLargeError, fail, require
-from dprisk.histogram_exact import histogram_encoding
+from dprisk.exact import closed_forms, independent_scores
+from dprisk.exact.breakpoints import partition
+from dprisk.exact.histograms import histogram_encoding
+from dprisk.exact.optimum import Optimum
 from dprisk.mechanisms import GRR, SHE, Mechanism, SetProtocol, VectorGaussian
 from dprisk.mechanisms.additive import Additive
 from dprisk.mechanisms.noise import SymmetricNoise
 from dprisk.mechanisms.vectors import VectorNoise
-from dprisk.optimum import Optimum
 from dprisk.prior import Prior
 from dprisk.reach import Reach, Windows
 from dprisk.threat import Threat

@@ -13,7 +13,7 @@ from dprisk.guarantees import ZCDP, GaussianDP, Guarantee, PureDP
 from dprisk.mechanisms import Gaussian, Laplace, Mechanism, VectorGaussian, VectorLaplace
 from dprisk.mechanisms.additive import Ends
 from dprisk.mechanisms.noise import GaussianNoise, LaplaceNoise, Noise
-from dprisk.queries import Query, twice
+from dprisk.releases.queries import Query, twice
 from dprisk.tables import as_floats, column, column_names, listed, require_present, rows_of
 from dprisk.types import FloatArray, Table
 

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
+from dprisk.exact.optimum import Optimum
 from dprisk.mechanisms.histogram import SHE
-from dprisk.optimum import Optimum
 from dprisk.threat import Threat
 
 PANEL, NODES = 0.5, 16  # Gauss-Legendre panels: the integrand bends on the scale of 1

@@ -15,12 +15,8 @@ from dprisk import __version__, render
 from dprisk.assess import Risk, assess
 from dprisk.bounds import REGISTRY
 from dprisk.calibrate import DPSGD, Calibration, calibrate
-from dprisk.cli_audit import audit_command
-from dprisk.errors import DpriskError, InputFileError, ParameterError, ThreatError, fail, require
-from dprisk.guarantees import Guarantee
-from dprisk.knowledge import Knowledge
-from dprisk.mechanisms import GRR, Matrix, Mechanism
-from dprisk.names import (
+from dprisk.cli.audit import audit_command
+from dprisk.cli.names import (
     GUARANTEES,
     MECHANISMS,
     OF_A_GUARANTEE,
@@ -34,8 +30,12 @@ from dprisk.names import (
     flag,
     options,
 )
+from dprisk.errors import DpriskError, InputFileError, ParameterError, ThreatError, fail, require
+from dprisk.guarantees import Guarantee
+from dprisk.knowledge import Knowledge
+from dprisk.mechanisms import GRR, Matrix, Mechanism
 from dprisk.prior import Prior
-from dprisk.release_files import ReleaseFile, read_release
+from dprisk.releases.files import ReleaseFile, read_release
 from dprisk.tables import read_csv
 from dprisk.threat import Threat, as_success
 

@@ -13,9 +13,9 @@ from dprisk.audit.outputs import recorded
 from dprisk.audit.report import AuditReport
 from dprisk.audit.run import audit, audit_recorded
 from dprisk.audit.statistics import Counts, anytime_epsilon
+from dprisk.cli.names import MECHANISMS, OF_A_MECHANISM, Options, flag, options
 from dprisk.errors import ParameterError, fail, require
 from dprisk.guarantees import ApproxDP
-from dprisk.names import MECHANISMS, OF_A_MECHANISM, Options, flag, options
 from dprisk.tables import natural
 
 VIOLATED = 1  # the exit code

@@ -19,8 +19,8 @@ import math
 
 import numpy as np
 
+from dprisk.exact.optimum import Optimum
 from dprisk.mechanisms.vectors import VectorGaussian
-from dprisk.optimum import Optimum
 from dprisk.threat import Threat
 from dprisk.types import FloatArray
 

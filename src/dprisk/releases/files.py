@@ -23,8 +23,8 @@ from dprisk.guarantees import ZCDP, GaussianDP, Guarantee, PureDP
 from dprisk.mechanisms import Mechanism
 from dprisk.mechanisms.noise import GaussianNoise, LaplaceNoise, Noise
 from dprisk.prior import Prior
-from dprisk.queries import Count, Histogram, Marginal, Mean, Query, Sum
 from dprisk.releases import release
+from dprisk.releases.queries import Count, Histogram, Marginal, Mean, Query, Sum
 from dprisk.tables import encode, listed, natural, numbers, read_csv, require_file, rows_of
 
 Options = dict[str, Any]

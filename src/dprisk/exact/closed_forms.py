@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from dprisk.exact.optimum import Optimum
 from dprisk.mechanisms import GRR, SetProtocol
 from dprisk.mechanisms.additive import Additive
 from dprisk.mechanisms.noise import SymmetricNoise
-from dprisk.optimum import Optimum
 from dprisk.threat import Threat
 from dprisk.types import FloatArray, IntArray
 
