@@ -9,7 +9,7 @@ from dprisk.assess import Risk, WorstCase, rounded_up
 from dprisk.bounds import Bound, Value
 from dprisk.calibrate import Calibration
 from dprisk.errors import DpriskError
-from dprisk.mechanisms import SetProtocol
+from dprisk.mechanisms import Additive, SetProtocol
 
 MOST_AT_RISK = 3
 SMALL = 1000  # records up to which breakdown and bounds are shown without being asked for
@@ -45,7 +45,8 @@ def _is_quick(risk: Risk) -> bool:
     """Whether breakdown and bounds cost little beside the result itself."""
     size = risk.mechanism.size
     structured = isinstance(risk.mechanism, SetProtocol) and risk.threat.success.is_exact
-    return size <= SMALL and (structured or size * risk.mechanism.n_outputs <= SMALL**2)
+    on_a_line = isinstance(risk.mechanism, Additive) and size <= SMALL // 10
+    return size <= SMALL and (structured or on_a_line or size * risk.mechanism.n_outputs <= SMALL**2)
 
 
 def _bound_rows(worst: WorstCase) -> list[Row]:
@@ -67,8 +68,11 @@ def _at_risk(risk: Risk) -> list[Row]:
 
 
 def _comparison(risk: Risk) -> list[Row]:
-    """What the mechanism's guarantee alone would tell."""
-    worst = risk.bounds
+    """What the mechanism's guarantee alone would tell, where that is known."""
+    try:
+        worst = risk.bounds
+    except DpriskError:
+        return []
     return [
         ("bound on success", rounded_up(worst.success, 4), worst.success_bound.bound.source),
         ("bound on advantage", rounded_up(worst.advantage, 4), worst.advantage_bound.bound.source),
