@@ -49,42 +49,39 @@ def require_match(mechanism: Mechanism, threat: Threat) -> None:
 def best_attacker(mechanism: Mechanism, threat: Threat) -> Optimum:
     """RAD and ReRo of the best attackers, exactly; refuses what would take an enumeration beyond reach."""
     require_match(mechanism, threat)
-    mechanism = mechanism.sufficient()
-    structured = _structure(mechanism, threat)
+    simple = mechanism.sufficient()
+    structured = _structure(simple, threat)
     if structured is not None:
         return structured
-    if isinstance(mechanism, Additive):
-        return _at_break_points(mechanism, threat)
-    _require_listable(mechanism)
-    return enumerate_outputs(mechanism, threat)
+    if isinstance(simple, Additive):
+        return _at_break_points(simple, threat)
+    return enumerate_outputs(_listed(mechanism, simple), threat)
 
 
 def best_success(mechanism: Mechanism, threat: Threat) -> float:
     """ReRo alone, at half the work where the outputs must be listed: the posterior Bayes vulnerability."""
     require_match(mechanism, threat)
-    mechanism = mechanism.sufficient()
-    structured = _structure(mechanism, threat)
+    simple = mechanism.sufficient()
+    structured = _structure(simple, threat)
     if structured is not None:
         return structured.success
-    if isinstance(mechanism, Additive):
-        mechanism = mechanism.binned(partition(mechanism, threat, penalise=False).edges)
-    _require_listable(mechanism)
+    if isinstance(simple, Additive):
+        simple = simple.binned(partition(simple, threat, penalise=False).edges)
     pi, reach = threat.prior.weights, threat.reach
-    blocks = mechanism.channel(block_size(reach, threat.prior.size))
+    blocks = _listed(mechanism, simple).channel(block_size(reach, threat.prior.size))
     return math.fsum(float(reach.best(reach.sums(pi[:, None] * columns)).sum()) for columns in blocks)
 
 
 def advantage_by_record(mechanism: Mechanism, threat: Threat) -> FloatArray:
     """The advantage of the best attacker on each record, ties broken at random: who is most at risk."""
     require_match(mechanism, threat)
-    mechanism = mechanism.sufficient()
-    structured = _structure(mechanism, threat)
+    simple = mechanism.sufficient()
+    structured = _structure(simple, threat)
     if structured is not None and structured.by_record is not None:
         return structured.by_record
-    if isinstance(mechanism, Additive):
-        mechanism = mechanism.binned(partition(mechanism, threat, penalise=True).edges)
-    _require_listable(mechanism)
-    return _enumerate_by_record(mechanism, threat)
+    if isinstance(simple, Additive):
+        simple = simple.binned(partition(simple, threat, penalise=True).edges)
+    return _enumerate_by_record(_listed(mechanism, simple), threat)
 
 
 def enumerate_outputs(mechanism: Mechanism, threat: Threat) -> Optimum:
@@ -172,13 +169,15 @@ def choice_probabilities(reach: Reach, worth: FloatArray, mass: FloatArray, evid
     return share
 
 
-def _require_listable(mechanism: Mechanism) -> None:
+def _listed(given: Mechanism, simple: Mechanism) -> Mechanism:
+    """The simpler form of a mechanism, if its outputs are few enough to go through them all."""
     require(
-        mechanism.is_listable,
-        f"{mechanism!r} has {mechanism.n_outputs:.3g} outputs for {mechanism.size} records and no closed form for this "
+        simple.is_listable,
+        f"{given!r} has {simple.n_outputs:.3g} outputs for {simple.size} records and no closed form for this "
         "threat, so the exact value is out of reach.",
         TooLargeError,
     )
+    return simple
 
 
 def posterior(log_likelihood: FloatArray, pi: FloatArray) -> FloatArray:
