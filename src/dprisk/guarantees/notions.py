@@ -308,6 +308,13 @@ class TradeOff(Guarantee):
         object.__setattr__(self, "beta", beta)
 
     @classmethod
+    def from_profile(cls, profile: Callable[[FloatArray], FloatArray], epsilon: float) -> TradeOff:
+        """The curve of a mechanism that is (e, profile(e))-DP for every e, and epsilon-DP: by 400 of its tangents."""
+        epsilons = np.linspace(0.0, min(epsilon, 700.0), 400) if epsilon > 0 else np.zeros(1)
+        alpha, beta = from_profile(epsilons, profile(epsilons))
+        return cls(alpha, beta, linear=True, epsilon=epsilon)
+
+    @classmethod
     def from_function(
         cls, curve: Callable[[FloatArray], npt.ArrayLike], relation: Relation = "replace-one"
     ) -> TradeOff:

@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from dprisk.errors import MechanismError, as_epsilon, as_number, as_size, fail, require
 from dprisk.guarantees import GaussianDP, Guarantee, PureDP, TradeOff
-from dprisk.guarantees.curves import from_profile
 from dprisk.mechanisms.base import Mechanism
 from dprisk.mechanisms.noise import GaussianNoise, LaplaceNoise, Noise
 from dprisk.mechanisms.tabled import Tabled
@@ -240,17 +239,15 @@ class Laplace(Additive):
         return max(0.0, -math.expm1((as_epsilon(epsilon) - self.epsilon) / 2))
 
     def guarantee(self) -> Guarantee:
-        """The curve of the profile delta(e) = 1 - exp((e - epsilon) / 2), by 400 of its tangents.
+        """The curve of the profile delta(e) = 1 - exp((e - epsilon) / 2).
 
         Clamping is post-processing and keeps it; drawing again leaves the true epsilon.
         """
         if self.is_truncated:
             return PureDP(self.epsilon)
-        epsilons = np.linspace(0.0, min(self.nominal_epsilon, 700.0), 400)
         if self.nominal_epsilon == 0:
             return PureDP(0.0)
-        alpha, beta = from_profile(epsilons, -np.expm1((epsilons - self.nominal_epsilon) / 2))
-        return TradeOff(alpha, beta, linear=True, epsilon=self.nominal_epsilon)
+        return TradeOff.from_profile(lambda e: -np.expm1((e - self.nominal_epsilon) / 2), self.nominal_epsilon)
 
     @property
     def _telling(self) -> FloatArray:

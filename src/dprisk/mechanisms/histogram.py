@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from dprisk.errors import MechanismError, as_epsilon, as_number, as_size, require
 from dprisk.guarantees import Guarantee, PureDP, TradeOff
-from dprisk.guarantees.curves import from_profile
 from dprisk.mechanisms.base import Mechanism
 from dprisk.mechanisms.sets import SAMPLE_CELLS, UnaryEncoding
 from dprisk.tables import as_floats
@@ -66,12 +65,10 @@ class SHE(Mechanism):
         return float(self._profile(np.array(as_epsilon(epsilon))))
 
     def guarantee(self) -> Guarantee:
-        """The curve of `delta_at`, by 400 of its tangents: never above the truth."""
+        """The curve of `delta_at`, never above the truth."""
         if self.size == 1:
             return PureDP(0.0)
-        epsilons = np.linspace(0.0, min(self.epsilon, 700.0), 400)
-        alpha, beta = from_profile(epsilons, self._profile(epsilons))
-        return TradeOff(alpha, beta, linear=True, epsilon=self.epsilon)
+        return TradeOff.from_profile(self._profile, self.epsilon)
 
     def _profile(self, epsilons: FloatArray) -> FloatArray:
         k = np.maximum(self.epsilon - epsilons, 0.0) / 2

@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from dprisk.errors import MechanismError, as_epsilon, as_number, as_whole, require
 from dprisk.guarantees import GaussianDP, Guarantee, TradeOff
-from dprisk.guarantees.curves import from_profile
 from dprisk.mechanisms.additive import Gaussian, Laplace
 from dprisk.mechanisms.base import Mechanism
 from dprisk.mechanisms.histogram import SHE
@@ -212,10 +211,8 @@ class VectorLaplace(VectorNoise):
         return max(0.0, -math.expm1((as_epsilon(epsilon) - self.epsilon) / 2))
 
     def guarantee(self) -> Guarantee:
-        """The curve of the profile `delta_at`, by 400 of its tangents."""
-        epsilons = np.linspace(0.0, min(self.epsilon, 700.0), 400)
-        alpha, beta = from_profile(epsilons, -np.expm1((epsilons - self.epsilon) / 2))
-        return TradeOff(alpha, beta, linear=True, epsilon=self.epsilon)
+        """The curve of the profile `delta_at`."""
+        return TradeOff.from_profile(lambda e: -np.expm1((e - self.epsilon) / 2), self.epsilon)
 
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
         means = self.means[self._records(records)]
