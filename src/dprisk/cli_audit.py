@@ -55,6 +55,7 @@ def _run(given: Options) -> AuditReport:
         (given["code"] is None) != (given["mechanism"] is None),
         "Give either --mechanism, PACKAGE.MODULE:FUNCTION, or a file of --outputs.",
     )
+    require(given["claim"] is not None or not given["delta"], "--delta is part of a claim: give --claim too.")
     subject, records = _mechanism(given) if given["mechanism"] else _code(given)
     claim = None if given["claim"] is None else ApproxDP(given["claim"], given["delta"])
     return audit(

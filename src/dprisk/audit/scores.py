@@ -8,11 +8,13 @@ from pilot runs. A bad score makes an audit weak, never wrong: what is certified
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from dprisk.errors import ParameterError, require
+from dprisk.errors import ParameterError, TargetError, require
 from dprisk.mechanisms import Mechanism
 from dprisk.mechanisms.base import leads
 from dprisk.types import AnyArray, FloatArray, IntArray
@@ -45,10 +47,26 @@ class KnownScorer(Scorer):
         self.mechanism = mechanism
 
     def scores(self, outputs: Any, records: IntArray) -> FloatArray:
-        return self.mechanism.scores(outputs, records)
+        with self._understood(outputs):
+            return self.mechanism.scores(outputs, records)
 
     def leads(self, outputs: Any, records: IntArray) -> tuple[IntArray, FloatArray]:
-        return self.mechanism.leads(outputs, records)
+        with self._understood(outputs):
+            return self.mechanism.leads(outputs, records)
+
+    @contextmanager
+    def _understood(self, outputs: Any) -> Iterator[None]:
+        """Says so where outputs are nothing that the mechanism could have reported."""
+        try:
+            yield
+        except (IndexError, TypeError, ValueError) as problem:
+            shown = (
+                f", such as {outputs[:1].tolist()[0]!r}," if isinstance(outputs, np.ndarray) and outputs.size else ""
+            )
+            raise TargetError(
+                f"The outputs of the code{shown} are none of {self.mechanism!r}. Have the code report as that does, a "
+                "record by its number 0, 1, ..., or leave out `family`."
+            ) from problem
 
     def describe(self) -> str:
         return f"likelihood of {self.mechanism!r}"
