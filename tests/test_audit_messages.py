@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from dprisk import GRR, OUE, Laplace, Mechanism, audit
+from dprisk import GRR, OUE, Gaussian, Laplace, Mechanism, audit
 from dprisk.cli import cli
 from dprisk.errors import InputFileError, ParameterError, TargetError
 
@@ -64,3 +64,37 @@ def test_a_delta_without_a_claim_is_not_ignored() -> None:
     )
     assert result.exit_code != 0
     assert "--claim" in result.output + str(result.exception)
+
+
+def test_a_mechanism_without_a_pure_epsilon_asks_for_a_delta() -> None:
+    with pytest.raises(ParameterError, match="ApproxDP"):
+        audit(Gaussian(2, sigma=1.0), runs=100)
+
+
+@pytest.mark.parametrize("option", [["--runs", "5"], ["--stop-early"], ["--epsilon", "2"], ["--size", "3"]])
+def test_options_without_meaning_for_recorded_runs_are_refused(option: list[str]) -> None:
+    given = ["audit", "--outputs", "docs/examples/reports.csv", "--claim", "1", *option]
+    result = CliRunner().invoke(cli, given)
+    assert result.exit_code not in (0, 1) or result.exception
+    assert option[0] in result.output + str(result.exception)
+
+
+def test_parameters_and_post_reach_the_code() -> None:
+    def noise(record: float, scale: float, rng: np.random.Generator) -> list[float]:
+        return [record + rng.laplace(scale=scale)]
+
+    report = audit(
+        noise, 0.5, records=[0, 1], runs=5000, parameters={"scale": 0.1}, post=lambda output: output[0] > 0.5
+    )
+    assert report.verdict == "violated"
+
+
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("digits", [1, 12])
+def test_a_leak_through_what_is_no_number_is_found(odd: float, digits: int) -> None:
+    """One record fails half of the time, the other never: no epsilon holds."""
+
+    def fails(record: int, rng: np.random.Generator) -> float:
+        return odd if record and rng.random() < 0.5 else round(rng.normal(), digits)
+
+    assert audit(fails, 2.0, records=[0, 1], runs=2000).epsilon_certified > 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,8 @@ def audit(
     executor: Executor | None = None,
     store: str | Path | None = None,
     batch: bool = False,
+    parameters: Mapping[str, Any] | None = None,
+    post: Callable[[Any], Any] | None = None,
     timeout: float | None = None,
     watch: Watch | None = None,
 ) -> AuditReport:
@@ -53,7 +55,7 @@ def audit(
     The claim is an epsilon or a guarantee, by default that of the mechanism. `family` is a mechanism that the code
     claims to be: its likelihood then decides, whatever the code does. With `stop_early` the audit ends when the claim
     is refuted, and its certificate is one that allows that. The same seed gives the same report for any number of
-    workers and after any interruption.
+    workers and after any interruption. `batch`, `parameters`, `post` and `timeout` are those of `as_target`.
 
     >>> from dprisk import GRR
     >>> audit(GRR(10, epsilon=1.0), runs=20_000).verdict
@@ -62,7 +64,7 @@ def audit(
     'violated'
     """
     started = time.perf_counter()
-    target = as_target(subject, records, batch=batch, timeout=timeout)
+    target = as_target(subject, records, batch=batch, parameters=parameters, post=post, timeout=timeout)
     require(target.size >= 2, "An audit needs at least two possible records.", ParameterError)
     promise = _claim(target.claim if claim is None else claim, subject)
     runs, seed, n_jobs = as_whole("runs", runs), as_whole("seed", seed, least=0), as_whole("n_jobs", n_jobs)
@@ -119,6 +121,11 @@ def _design(
 def _claim(claim: Any, subject: Any) -> ApproxDP:
     if claim is None:
         require(isinstance(subject, Mechanism), "What does the code claim? Give an epsilon as `claim`.", ParameterError)
+        require(
+            math.isfinite(subject.epsilon),
+            f"{subject!r} keeps no finite epsilon at delta 0. Give a claim with a delta, as in ApproxDP(1.0, 1e-5).",
+            ParameterError,
+        )
         return ApproxDP(subject.epsilon, 0.0)
     if isinstance(claim, ApproxDP):
         claim.require_replace_one()
