@@ -1,11 +1,9 @@
 """How the mechanisms of other libraries are called. None of them is imported here before it is used.
 
-| library | what is audited |
-| --- | --- |
-| pure-ldp 1.1, 1.2 | a client object, or `pure_ldp("OUE", epsilon=1.0, d=4)` |
-| multi-freq-ldpy 0.2 | `multi_freq_ldpy("OUE", k=4, epsilon=1.0)` |
-| OpenDP | a measurement of one value |
-| diffprivlib 0.6 | a mechanism, by its `randomise` |
+- pure-ldp 1.1, 1.2: a client object, or `pure_ldp("OUE", epsilon=1.0, d=4)`;
+- multi-freq-ldpy 0.2: `multi_freq_ldpy("OUE", k=4, epsilon=1.0)`;
+- OpenDP: a measurement of one value;
+- diffprivlib 0.6: a mechanism, by its `randomise`.
 """
 
 from __future__ import annotations

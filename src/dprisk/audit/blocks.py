@@ -7,6 +7,7 @@ SQLite file, each in its own transaction, and are read from there when the audit
 from __future__ import annotations
 
 import json
+import pickle
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
@@ -20,7 +21,7 @@ import numpy as np
 from dprisk.audit.design import Design
 from dprisk.audit.statistics import Counts
 from dprisk.audit.targets import Target
-from dprisk.errors import InputFileError, require
+from dprisk.errors import InputFileError, TargetError, require
 
 RETRIES = 3  # times that a pool whose workers died is made anew
 AHEAD = 2  # blocks in flight for each worker, beyond which none is submitted
@@ -59,6 +60,15 @@ def generator(seed: int, number: int) -> np.random.Generator:
 def counts_in_order(plan: Plan, executor: Executor | None, n_jobs: int, store: Store | None) -> Iterator[Counts]:
     """The counts of the blocks 0, 1, 2, ..., recorded ones from the store, the others as they are run."""
     known = store.blocks(plan.design.size) if store else {}
+    if store and plan.target.reproducible and known:
+        first = min(known)
+        again = plan.run(first)
+        require(
+            again == known[first] or again.runs != known[first].runs,
+            f"{store.path} holds runs of an earlier version of the code, or the code draws random numbers that cannot "
+            f"be seeded: block {first} comes out differently now. Start anew with another file.",
+            InputFileError,
+        )
     missing = [number for number in range(plan.blocks) if number not in known]
     fresh = _run(plan, missing, executor, n_jobs)
     for number in range(plan.blocks):
@@ -75,6 +85,8 @@ def _run(plan: Plan, numbers: list[int], executor: Executor | None, n_jobs: int)
     if executor is None and n_jobs == 1:
         yield from map(plan.run, numbers)
         return
+    if executor is None:
+        _require_picklable(plan)
     done = 0
     for attempt in range(RETRIES + 1):
         own = ProcessPoolExecutor(n_jobs) if executor is None else None
@@ -89,6 +101,16 @@ def _run(plan: Plan, numbers: list[int], executor: Executor | None, n_jobs: int)
         finally:
             if own is not None:
                 own.shutdown(wait=False, cancel_futures=True)
+
+
+def _require_picklable(plan: Plan) -> None:
+    try:
+        pickle.dumps(plan)
+    except Exception as problem:
+        raise TargetError(
+            f"{plan.target.name} cannot be sent to other processes ({problem}). Put the code at the top level of a "
+            'module and name it as "package.module:function", or run it with n_jobs=1.'
+        ) from problem
 
 
 def _submitted(plan: Plan, numbers: list[int], executor: Executor, n_jobs: int) -> Iterator[Counts]:

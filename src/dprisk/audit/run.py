@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,8 @@ def audit(
     executor: Executor | None = None,
     store: str | Path | None = None,
     batch: bool = False,
+    parameters: Mapping[str, Any] | None = None,
+    post: Callable[[Any], Any] | None = None,
     timeout: float | None = None,
     watch: Watch | None = None,
 ) -> AuditReport:
@@ -52,7 +55,7 @@ def audit(
     The claim is an epsilon or a guarantee, by default that of the mechanism. `family` is a mechanism that the code
     claims to be: its likelihood then decides, whatever the code does. With `stop_early` the audit ends when the claim
     is refuted, and its certificate is one that allows that. The same seed gives the same report for any number of
-    workers and after any interruption.
+    workers and after any interruption. `batch`, `parameters`, `post` and `timeout` are those of `as_target`.
 
     >>> from dprisk import GRR
     >>> audit(GRR(10, epsilon=1.0), runs=20_000).verdict
@@ -61,13 +64,19 @@ def audit(
     'violated'
     """
     started = time.perf_counter()
-    target = as_target(subject, records, batch=batch, timeout=timeout)
+    target = as_target(subject, records, batch=batch, parameters=parameters, post=post, timeout=timeout)
     require(target.size >= 2, "An audit needs at least two possible records.", ParameterError)
     promise = _claim(target.claim if claim is None else claim, subject)
     runs, seed, n_jobs = as_whole("runs", runs), as_whole("seed", seed, least=0), as_whole("n_jobs", n_jobs)
     alpha = as_number("alpha", alpha)
     require(0 < alpha < 1, f"alpha must lie strictly between 0 and 1, got {alpha:g}")
     known = subject if isinstance(subject, Mechanism) else family
+    require(
+        store is None or target.reproducible or known is not None or scorer is not None,
+        f"{target.name} cannot be seeded: its pilot runs, and with them the audit, would be others when it goes "
+        "on from a store. Give the mechanism that it claims to be as `family`, or leave out the store.",
+        ParameterError,
+    )
     design = _design(target, known, scorer, runs, alpha, seed)
     calls = CALLS // 5 if stop_early else CALLS
     plan = Plan(target, design, runs, BLOCK if isinstance(subject, Mechanism) else calls, seed)
@@ -79,13 +88,20 @@ def audit(
             counts = counts + block
             if watch is not None:
                 watch(counts, runs)
-            if stop_early and statistics.anytime_epsilon(counts, alpha, promise.delta) > promise.epsilon:
+            if stop_early and _refuted(counts, promise, alpha):
                 break
     finally:
         if record is not None:
             record.close()
     told = target.describe() | {"versions": _versions()}
     return AuditReport(told, promise, counts, design, alpha, runs, stop_early, seed, time.perf_counter() - started)
+
+
+def _refuted(counts: Counts, claim: ApproxDP, alpha: float) -> bool:
+    """Whether the anytime certificate is above the claim; its e-value, which is quicker, must be large for that."""
+    if statistics.log_e_value(counts, claim.epsilon, claim.delta) < -math.log(alpha):
+        return False
+    return statistics.anytime_epsilon(counts, alpha, claim.delta) > claim.epsilon
 
 
 def _design(
@@ -105,6 +121,11 @@ def _design(
 def _claim(claim: Any, subject: Any) -> ApproxDP:
     if claim is None:
         require(isinstance(subject, Mechanism), "What does the code claim? Give an epsilon as `claim`.", ParameterError)
+        require(
+            math.isfinite(subject.epsilon),
+            f"{subject!r} keeps no finite epsilon at delta 0. Give a claim with a delta, as in ApproxDP(1.0, 1e-5).",
+            ParameterError,
+        )
         return ApproxDP(subject.epsilon, 0.0)
     if isinstance(claim, ApproxDP):
         claim.require_replace_one()

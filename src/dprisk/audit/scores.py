@@ -8,11 +8,13 @@ from pilot runs. A bad score makes an audit weak, never wrong: what is certified
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from dprisk.errors import ParameterError, require
+from dprisk.errors import ParameterError, TargetError, require
 from dprisk.mechanisms import Mechanism
 from dprisk.mechanisms.base import leads
 from dprisk.types import AnyArray, FloatArray, IntArray
@@ -45,10 +47,26 @@ class KnownScorer(Scorer):
         self.mechanism = mechanism
 
     def scores(self, outputs: Any, records: IntArray) -> FloatArray:
-        return self.mechanism.scores(outputs, records)
+        with self._understood(outputs):
+            return self.mechanism.scores(outputs, records)
 
     def leads(self, outputs: Any, records: IntArray) -> tuple[IntArray, FloatArray]:
-        return self.mechanism.leads(outputs, records)
+        with self._understood(outputs):
+            return self.mechanism.leads(outputs, records)
+
+    @contextmanager
+    def _understood(self, outputs: Any) -> Iterator[None]:
+        """Says so where outputs are nothing that the mechanism could have reported."""
+        try:
+            yield
+        except (IndexError, TypeError, ValueError) as problem:
+            shown = (
+                f", such as {outputs[:1].tolist()[0]!r}," if isinstance(outputs, np.ndarray) and outputs.size else ""
+            )
+            raise TargetError(
+                f"The outputs of the code{shown} are none of {self.mechanism!r}. Have the code report as that does, a "
+                "record by its number 0, 1, ..., or leave out `family`."
+            ) from problem
 
     def describe(self) -> str:
         return f"likelihood of {self.mechanism!r}"
@@ -78,29 +96,37 @@ class LearnedScorer(Scorer):
 
 
 class _Frequencies:
-    """How often each value, or bin of values, was seen for each record."""
+    """How often each value, or bin of values, was seen for each record. What is no number has places of its own."""
 
     def __init__(self, values: Any, records: IntArray, size: int) -> None:
         array = _comparable(values)
+        self.values = np.unique(array)
         self.edges: FloatArray | None = None
-        distinct = np.unique(array)
-        if distinct.size > MOST_VALUES and np.issubdtype(array.dtype, np.number):
-            self.edges = np.unique(np.quantile(array, np.linspace(0, 1, BINS + 1)[1:-1]))
-            code, count = np.searchsorted(self.edges, array), self.edges.size + 1
-        else:
-            self.values = distinct
-            code, count = np.searchsorted(distinct, array), distinct.size + 1  # the last for values not seen here
+        if self.values.size > MOST_VALUES and np.issubdtype(array.dtype, np.number):
+            finite = array[np.isfinite(array)]
+            self.edges = np.unique(np.quantile(finite, np.linspace(0, 1, BINS + 1)[1:-1]))
+        count = self.values.size + 1 if self.edges is None else self.edges.size + 1 + len(_ODD)
         table = np.full((size, count), SMOOTHING)
-        np.add.at(table, (records, code), 1.0)
+        np.add.at(table, (records, self._codes(array)), 1.0)
         self.table: FloatArray = np.log(table / table.sum(axis=1, keepdims=True))
 
     def logs(self, values: Any) -> FloatArray:
-        array = _comparable(values)
-        if self.edges is not None:
-            return np.asarray(self.table[:, np.searchsorted(self.edges, array)].T)
-        place = np.minimum(np.searchsorted(self.values, array), self.values.size - 1)
-        code = np.where(self.values[place] == array, place, self.values.size)
-        return np.asarray(self.table[:, code].T)
+        return np.asarray(self.table[:, self._codes(_comparable(values))].T)
+
+    def _codes(self, array: AnyArray) -> IntArray:
+        """The column of each value; the last is for values that were not there to learn from."""
+        if self.edges is None:
+            place = np.minimum(np.searchsorted(self.values, array), self.values.size - 1)
+            near = self.values[place]
+            same = (near == array) | ((near != near) & (array != array))  # not a number is the same as itself here
+            return np.where(same, place, self.values.size)
+        code = np.searchsorted(self.edges, array)
+        for number, odd in enumerate(_ODD):
+            code[odd(array)] = self.edges.size + 1 + number
+        return code
+
+
+_ODD: tuple[Callable[[Any], Any], ...] = (np.isnan, np.isposinf, np.isneginf)
 
 
 def _comparable(values: AnyArray) -> AnyArray:

@@ -236,6 +236,7 @@ def as_target(
     """Anything that can be audited, as a `Target`.
 
     `subject` is one of
+
     - a dprisk `Mechanism`;
     - a function of one record, `f(record)`, or with `batch=True` of a list of them, `f(records)`, which gives one
       output for each. A parameter called rng, random_state or generator, or annotated as `numpy.random.Generator`,

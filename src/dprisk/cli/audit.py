@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from dprisk.audit.outputs import recorded
 from dprisk.audit.report import AuditReport
@@ -45,6 +46,10 @@ def audit_command(context: click.Context, /, as_json: bool, **given: Any) -> Non
     Runs a mechanism, a function or recorded outputs against a claimed epsilon. Certifies a lower bound on the true
     epsilon. Ends with code 1 if the claim is violated.
     """
+    if given["outputs"] is not None:
+        for option in sorted(given.keys() - {"outputs", "claim", "delta", "alpha", "seed"}):
+            here = context.get_parameter_source(option) is not ParameterSource.DEFAULT
+            require(not here, f"{flag(option)} has no meaning with --outputs.")
     report = _recorded(given) if given["outputs"] is not None else _run(given)
     click.echo(json.dumps(report.to_dict(), indent=2) if as_json else _told(report))
     context.exit(VIOLATED if report.verdict == "violated" else 0)
@@ -55,6 +60,7 @@ def _run(given: Options) -> AuditReport:
         (given["code"] is None) != (given["mechanism"] is None),
         "Give either --mechanism, PACKAGE.MODULE:FUNCTION, or a file of --outputs.",
     )
+    require(given["claim"] is not None or not given["delta"], "--delta is part of a claim: give --claim too.")
     subject, records = _mechanism(given) if given["mechanism"] else _code(given)
     claim = None if given["claim"] is None else ApproxDP(given["claim"], given["delta"])
     return audit(
@@ -104,8 +110,6 @@ def _records(text: str) -> list[Any]:
 
 
 def _recorded(given: Options) -> AuditReport:
-    for option in ("code", "mechanism", "records", "size", "store", "cluster", "timeout"):
-        require(given[option] is None, f"{flag(option)} has no meaning with --outputs.")
     require(given["claim"] is not None, "--claim is missing: which epsilon does the code promise?")
     claim = ApproxDP(given["claim"], given["delta"])
     return audit_recorded(recorded(given["outputs"]), claim, alpha=given["alpha"], seed=given["seed"])
