@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from dprisk import GRR, OUE, Gaussian, Laplace, Mechanism, audit
-from dprisk.cli import cli
+from dprisk.cli.main import cli
 from dprisk.errors import InputFileError, ParameterError, TargetError
 
 PAIR = Laplace(2, epsilon=0.5)
