@@ -43,15 +43,20 @@ class SimplifiedAttack:
         half = (means**2).sum(axis=1) / 2 if norms else np.zeros(pi.size)
         self._directions, self._offsets = means - pi @ means, half - pi @ half
         self._order, self._sizes = np.argsort(groups, kind="stable"), np.bincount(groups)
+        self._members = np.split(self._order, np.cumsum(self._sizes)[:-1])
 
     def guess(self, outputs: npt.ArrayLike, rng: np.random.Generator, known: npt.ArrayLike | None = None) -> IntArray:
         """A guess (a record's number) for each output; `known` is as for `OptimalAttack`."""
-        evidence = self.mechanism.rows(outputs) @ self._directions.T - self._offsets
-        group = known_groups(self.threat, known, len(evidence))
-        inside = self.threat.knows.groups == group[:, None]
-        best = np.where(inside, self.threat.prior.weights * evidence, -np.inf).argmax(axis=1)
-        claimed = self.threat.knows.is_none | (evidence[np.arange(best.size), best] > 0)
-        return np.where(claimed, best, self._elsewhere(group, rng))
+        rows = self.mechanism.rows(outputs)
+        group = known_groups(self.threat, known, len(rows))
+        guesses = self._elsewhere(group, rng)
+        for known_group in np.unique(group):
+            mine, members = np.flatnonzero(group == known_group), self._members[known_group]
+            evidence = rows[mine] @ self._directions[members].T - self._offsets[members]
+            best = (self.threat.prior.weights[members] * evidence).argmax(axis=1)
+            claimed = self.threat.knows.is_none | (evidence[np.arange(mine.size), best] > 0)
+            guesses[mine[claimed]] = members[best[claimed]]
+        return guesses
 
     def measure(self, rng: np.random.Generator, samples: int | None = None, confidence: float = 0.95) -> Estimate:
         """The rule's own RAD and ReRo, with valid intervals (see `estimate.measure`)."""

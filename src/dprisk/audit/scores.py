@@ -67,7 +67,7 @@ class GuessScorer(Scorer):
 
     def scores(self, outputs: Any, records: IntArray) -> FloatArray:
         guesses = self.guesser.guess(outputs, np.random.default_rng(self.seed))
-        return (guesses[:, None] == records).astype(float)
+        return np.asarray(guesses[:, None] == records, dtype=float)
 
     def describe(self) -> str:
         return f"guesses of {type(self.guesser).__name__}"
