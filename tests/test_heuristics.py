@@ -179,6 +179,12 @@ def test_the_likeliest_entry_of_a_noisy_vector() -> None:
         assert guess_shares(Likeliest(mechanism), output, 4) == pytest.approx(evenly(best, 4), abs=0.04)
 
 
+def test_the_likeliest_record_where_some_are_impossible() -> None:
+    channel = Matrix([[1.0, 0.0, 0.0], [0.0, 0.5, 0.5], [0.0, 0.5, 0.5]])
+    assert guess_shares(Likeliest(channel), 0, 3).tolist() == [1, 0, 0]
+    assert guess_shares(Likeliest(channel), 2, 3) == pytest.approx([0, 0.5, 0.5], abs=0.04)
+
+
 def test_entries_above_a_threshold() -> None:
     attack = AboveThreshold(SHE(3, 2.0), 0.75)
     for output, members in (([0.8, 0.75, 0.9], [0, 2]), ([0.1, -4.0, 0.7], []), ([0.0, 3.0, 0.0], [1])):
@@ -205,7 +211,8 @@ def test_estimated_frequencies_are_unbiased(mechanism: Mechanism) -> None:
             frequencies(mechanism, [[0, 0]])  # type: ignore[arg-type]
         return
     outputs = all_outputs(mechanism)
-    mean = SKEWED.weights @ mechanism.matrix() @ [frequencies(mechanism, [output]) for output in outputs]  # type: ignore[arg-type]
+    estimates = np.array([frequencies(mechanism, [output]) for output in outputs])  # type: ignore[arg-type]
+    mean = SKEWED.weights @ mechanism.matrix() @ estimates
     assert mean == pytest.approx(SKEWED.weights, abs=1e-9)
 
 
@@ -235,7 +242,7 @@ def test_estimation_learns_the_population_not_the_target() -> None:
 def corr_odds(before: int, reported: int, threshold: float) -> FloatArray:
     if TRANSITIONS[before, reported] > threshold:
         return evenly([reported], 3)
-    return TRANSITIONS[before]
+    return np.asarray(TRANSITIONS[before])
 
 
 @pytest.mark.parametrize("threshold", [0.0, 0.1])

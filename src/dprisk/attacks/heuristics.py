@@ -237,7 +237,8 @@ class Likeliest:
     def guess(self, outputs: Any, rng: np.random.Generator, known: npt.ArrayLike | None = None) -> IntArray:
         """A guess for each output."""
         logs = self.mechanism.log_likelihood(outputs)
-        return one_of(logs >= logs.max(axis=1, keepdims=True) - 1e-12 * np.abs(logs).max(axis=1, keepdims=True), rng)
+        top = logs.max(axis=1, keepdims=True)
+        return one_of(logs >= top - 1e-12 * (1 + np.abs(top)), rng)
 
 
 class AboveThreshold:
