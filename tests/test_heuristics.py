@@ -266,7 +266,12 @@ def test_correlation_written_out(threshold: float) -> None:
     assert found.advantage == pytest.approx(advantage, abs=0.01)
     assert inside(advantage, found.advantage_interval)
     assert inside(rero, found.success_interval)
-    assert advantage <= assess(steps, threat).advantage
+    best = assess(steps, threat).advantage
+    assert advantage < best
+    odds = np.broadcast_to(np.eye(3, 9)[:, None, :], (3, 3, 9))
+    assert written_out(mechanism.matrix()[latter], pi, former, latter[:, None] == latter, odds)[0] == pytest.approx(
+        best
+    )
 
 
 def test_a_sequence_of_one_person() -> None:

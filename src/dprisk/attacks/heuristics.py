@@ -75,7 +75,7 @@ class Estimation:
 
     `others` are the records of everybody else. They are fixed, and report anew in each run, so that an output of the
     mechanism is the target's report only. The thesis has this rule for randomised response; here for every protocol
-    that reports a set. It learns of the population, not of the target: its advantage is near 0 and never best.
+    that reports a set. It learns of the population, not of the target: with many others its advantage is near 0. With none it is `Report`.
     """
 
     def __init__(self, mechanism: SetProtocol, others: npt.ArrayLike) -> None:
@@ -183,8 +183,10 @@ class Correlation:
 
     `known` is u for each output; along the sequence of one person it is the sequence shifted by one. Guesses are
     numbers of records. Under `MarkovModel.threat`, where a record is a step, number v is the step 0 -> v, which is
-    right whenever v is the latter record. The thesis finds threshold 0 to be best. The rule is not: where the report
-    is implausible the likeliest next record succeeds more often than a random one, and has no smaller advantage.
+    right whenever v is the latter record. The thesis finds threshold 0 to be best, and the rule wanting for large
+    epsilon. On randomised response `Report` has the best advantage here too: an implausible report tells nothing for
+    any other record, and success by the model alone is no advantage. For success the likeliest next record is a better
+    substitute than a random one.
     """
 
     def __init__(self, model: MarkovModel, threshold: float = 0.0) -> None:
