@@ -216,6 +216,16 @@ def test_estimated_frequencies_are_unbiased(mechanism: Mechanism) -> None:
     assert mean == pytest.approx(SKEWED.weights, abs=1e-9)
 
 
+def test_bits_that_speak_against_a_record_are_counted_against_it() -> None:
+    mechanism = UnaryEncoding(3, 0.1, 0.6)
+    estimates = np.array([frequencies(mechanism, [output]) for output in all_outputs(mechanism)])
+    assert np.array([0.7, 0.2, 0.1]) @ mechanism.matrix() @ estimates == pytest.approx([0.7, 0.2, 0.1])
+    attack = Estimation(mechanism, [1] * 200)
+    assert np.all(attack.guess(mechanism.sample([0, 2], np.random.default_rng(0)), np.random.default_rng(1)) == 1)
+    with pytest.raises(DpriskError, match="tell nothing"):
+        frequencies(GRR(3, 0.0), [0])
+
+
 def test_estimation_written_out() -> None:
     """Every way in which two others can report, and the target's own report counted with them."""
     mechanism, others = GRR(3, 1.0), [2, 0]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dprisk.errors import MechanismError, ParameterError, as_number, as_size, require
 from dprisk.estimate import Guesser
-from dprisk.mechanisms import GRR, SHE, THE, ConcreteHashing, Mechanism, OnAttribute, SetProtocol
+from dprisk.mechanisms import GRR, SHE, THE, ConcreteHashing, Mechanism, OnAttribute, SetProtocol, UnaryEncoding
 from dprisk.mechanisms.combined import number_of
 from dprisk.prior import Prior
 from dprisk.success import Attributes
@@ -75,21 +75,24 @@ class Estimation:
 
     `others` are the records of everybody else. They are fixed, and report anew in each run, so that an output of the
     mechanism is the target's report only. The thesis has this rule for randomised response; here for every protocol
-    that reports a set. It learns of the population, not of the target: with many others its advantage is near 0. With none it is `Report`.
+    that reports a set. It learns of the population, not of the target: with many others its advantage is near 0.
     """
 
     def __init__(self, mechanism: SetProtocol, others: npt.ArrayLike) -> None:
-        self.mechanism, self.others = mechanism, np.atleast_1d(np.asarray(others))
         _require_sets(mechanism)
+        self.mechanism, self.others = mechanism, mechanism._records(others)
+        p, q = _naming(mechanism)
+        self._sign = np.sign(p - q)
 
     def guess(self, outputs: Any, rng: np.random.Generator, known: npt.ArrayLike | None = None) -> IntArray:
         """A guess for each output, with new reports of the others for each."""
         mine = named(self.mechanism, outputs)
         counts = np.array([row + self._count(rng) for row in mine], dtype=np.int64).reshape(mine.shape)
-        return one_of(counts == counts.max(axis=1, keepdims=True), rng)
+        estimates = self._sign * counts  # up to numbers that are the same for all records
+        return one_of(estimates == estimates.max(axis=1, keepdims=True), rng)
 
     def _count(self, rng: np.random.Generator) -> IntArray:
-        """How many of the others' reports name each record; the estimate rises with it."""
+        """How many of the others' reports name each record."""
         reports = self.mechanism.sample(self.others, rng)
         if isinstance(self.mechanism, GRR):
             return np.bincount(reports, minlength=self.mechanism.size)
@@ -105,10 +108,8 @@ def frequencies(mechanism: SetProtocol, reports: Any) -> FloatArray:
     [0.82, 0.09, 0.09]
     """
     _require_sets(mechanism)
-    none = np.array([0])
-    p = float(mechanism.hit(none)[0])
-    q = float(mechanism.miss(none)[0] + mechanism.pair_gain(none)[0])
-    require(p > q, f"The reports of {mechanism!r} tell nothing.", MechanismError)
+    p, q = _naming(mechanism)
+    require(p != q, f"The reports of {mechanism!r} tell nothing.", MechanismError)
     shares: FloatArray = named(mechanism, reports).mean(axis=0)
     return (shares - q) / (p - q)
 
@@ -296,6 +297,14 @@ def named(mechanism: SetProtocol | ConcreteHashing, outputs: Any) -> BoolArray:
 def one_of(candidates: BoolArray, rng: np.random.Generator) -> IntArray:
     """A random candidate (column) of each row, any column where a row has none."""
     return np.asarray((candidates + rng.random(candidates.shape)).argmax(axis=1))
+
+
+def _naming(mechanism: SetProtocol) -> tuple[float, float]:
+    """The chances that a report names its owner's record, and any given other."""
+    if isinstance(mechanism, UnaryEncoding):
+        return mechanism.p, mechanism.q
+    none = np.array([0])
+    return float(mechanism.hit(none)[0]), float(mechanism.miss(none)[0] + mechanism.pair_gain(none)[0])
 
 
 def _require_sets(mechanism: Any, *also: type) -> None:
