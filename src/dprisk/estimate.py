@@ -3,11 +3,12 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from dprisk.errors import as_number, as_whole, require
+from dprisk.errors import ParameterError, as_number, as_whole, require
 from dprisk.exact import posterior, require_match
 from dprisk.exact.optimum import Optimum
 from dprisk.mechanisms import Mechanism
@@ -20,11 +21,19 @@ BLOCK_CELLS = 1 << 21
 MIN_SAMPLES, FEW_SAMPLES, MAX_SAMPLES = 500, 20_000, 1 << 20
 FEW_CELLS, MANY_CELLS = 1 << 28, 1 << 26  # records times samples; records times numbers sampled
 MAX_STRATA, MIN_ROUNDS = 16, 50_000
+MAX_GUESSED = 1 << 18  # outputs that an attack is measured on, unless told
+
+
+class Guesser(Protocol):
+    """An attack: anything that guesses a record from an output."""
+
+    def guess(self, outputs: Any, rng: np.random.Generator, known: npt.ArrayLike | None = None) -> IntArray:
+        """A guess (a record's number) for each output; `known` is the number of each target's knowledge group."""
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate(Optimum):
-    """A Monte Carlo estimate of an optimum: means over `samples` outputs, with valid intervals."""
+    """A Monte Carlo estimate of an optimum or of one attack: means over `samples` outputs, with valid intervals."""
 
     samples: int
     confidence: float
@@ -109,6 +118,65 @@ def best_attacker(
         confidence,
         mean_interval(advantage, 0.0, 1.0, confidence),
         mean_interval(success, threat.baseline, 1.0, confidence),
+    )
+
+
+def measure(
+    guesser: Guesser,
+    mechanism: Mechanism,
+    threat: Threat,
+    rng: np.random.Generator,
+    samples: int | None = None,
+    confidence: float = 0.95,
+) -> Estimate:
+    """RAD and ReRo of an attack: of any guesser, good or bad, on outputs of the mechanism.
+
+    For a run with Z ~ pi, theta drawn from the mechanism on Z, and the attack's guess for each group, let A be the
+    records on which the guess for their group succeeds. Then 1{Z in A} - pi(A) has the attack's RAD as its mean
+    (theory, section 4.2). Averaged over who the target may have been it is pi(A | theta) - pi(A), which has the same
+    mean, varies less, and lies in [-1, 1]. The attack is asked once for each group and output.
+
+    >>> from dprisk import GRR, Prior, Threat
+    >>> from dprisk.attacks import NAMED
+    >>> threat, rng = Threat(Prior([0.5, 0.3, 0.2])), np.random.default_rng(0)
+    >>> round(measure(NAMED["TRUE"](), GRR(3, epsilon=1.0), threat, rng, samples=50_000).advantage, 2)
+    0.23
+    """
+    require_match(mechanism, threat)
+    samples, confidence = checked(samples, confidence)
+    samples = samples or min(default_samples(mechanism), MAX_GUESSED)
+    pi, reach, n_groups = threat.prior.weights, threat.reach, threat.knows.n_groups
+    mass = reach.sums(pi[:, None])[:, 0]
+    block = max(1, BLOCK_CELLS // (pi.size + reach.guess.size))
+    advantages, successes = [], []
+    by_group = np.zeros((2, n_groups))
+    for child, start in zip(rng.spawn(-(-samples // block)), range(0, samples, block), strict=True):
+        count = min(block, samples - start)
+        outputs = mechanism.sample(draw_records(pi, count, 1, child), child)
+        hits = reach.sums(posterior(mechanism.log_likelihood(outputs), pi))
+        chosen = np.empty((n_groups, count), dtype=np.int64)
+        for group in range(n_groups):
+            guesses = np.asarray(guesser.guess(outputs, child, np.full(count, group)))
+            require(
+                guesses.shape == (count,) and bool(np.all((guesses >= 0) & (guesses < reach.n_guesses))),
+                f"An attack must guess one record of 0..{reach.n_guesses - 1} for each output.",
+                ParameterError,
+            )
+            chosen[group] = reach.find(guesses, group)
+        success = np.take_along_axis(hits, chosen, axis=0)
+        gains = success - mass[chosen]
+        by_group += gains.sum(axis=1), success.sum(axis=1)
+        advantages.append(gains.sum(axis=0))
+        successes.append(success.sum(axis=0))
+    by_group /= samples
+    return Estimate(
+        by_group[0],
+        by_group[1],
+        None,
+        samples,
+        confidence,
+        mean_interval(np.concatenate(advantages), -1.0, 1.0, confidence),
+        mean_interval(np.concatenate(successes), 0.0, 1.0, confidence),
     )
 
 

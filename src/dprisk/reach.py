@@ -10,6 +10,7 @@ exists: without one the attacker cannot avoid a loss (theory, gotcha 4).
 """
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -22,12 +23,17 @@ class Reach(ABC):
     """Sets of records, sorted by knowledge group. With several groups, no set is listed twice in one.
 
     `guess[c]` is a guess whose set is c, `group[c]` the group that c belongs to, and
-    `starts[x]` the first set of group x.
+    `starts[x]` the first set of group x. There are `n_guesses` guesses, of which several may share a set.
     """
 
     guess: IntArray
     group: IntArray
     starts: IntArray
+    n_guesses: int
+
+    @abstractmethod
+    def find(self, guesses: IntArray, group: int) -> IntArray:
+        """The number of the set that each guess is right about in a group."""
 
     @abstractmethod
     def sums(self, values: FloatArray) -> FloatArray:
@@ -79,12 +85,25 @@ class Reach(ABC):
     _records: int
 
 
+@dataclass(frozen=True)
+class _Pairs:
+    """Which set belongs to a guess in a group: `number` for the pairs in `key`, group * base + rank of the guess."""
+
+    rank: IntArray
+    base: int
+    key: IntArray
+    number: IntArray
+
+
 class Windows(Reach):
     """Sets that are runs `order[lo:hi]` of consecutive records: balls on a line or ring, single records, classes."""
 
-    def __init__(self, order: IntArray, lo: IntArray, hi: IntArray, guess: IntArray, group: IntArray) -> None:
+    def __init__(
+        self, order: IntArray, lo: IntArray, hi: IntArray, guess: IntArray, group: IntArray, pairs: "_Pairs"
+    ) -> None:
         self.order, self.lo, self.hi = order, lo, hi
-        self.guess, self.group = guess, group
+        self.guess, self.group, self._pairs = guess, group, pairs
+        self.n_guesses = pairs.rank.size
         self.starts = _starts(group)
         self._records = int(order.max()) + 1
         self._single = bool(np.all(hi - lo <= 1))
@@ -93,6 +112,11 @@ class Windows(Reach):
         self._identity = self._single and np.array_equal(
             order[np.minimum(lo, order.size - 1)], np.arange(self._records)
         )
+
+    def find(self, guesses: IntArray, group: int) -> IntArray:
+        pairs = self._pairs  # the set of a guess is that of the last change before it
+        at = np.searchsorted(pairs.key, group * pairs.base + pairs.rank[guesses], side="right") - 1
+        return pairs.number[at]
 
     def sums(self, values: FloatArray) -> FloatArray:
         if self._identity and not self._empty.size:
@@ -151,8 +175,9 @@ class Windows(Reach):
 class Sets(Reach):
     """Sets given as the rows of a 0/1 matrix, kept sparse unless a dense product is cheaper."""
 
-    def __init__(self, members: Any, guess: IntArray, group: IntArray) -> None:
-        self.guess, self.group = guess, group
+    def __init__(self, members: Any, guess: IntArray, group: IntArray, pairs: "_Pairs") -> None:
+        self.guess, self.group, self._pairs = guess, group, pairs
+        self.n_guesses = pairs.rank.size
         self.starts = _starts(group)
         self._records = members.shape[1]
         cells = members.shape[0] * members.shape[1]
@@ -160,6 +185,13 @@ class Sets(Reach):
         dense = members.nnz * 12 > cells and cells <= 1 << 25
         self._sparse = members
         self._members = members.toarray() if dense else members
+
+    def find(self, guesses: IntArray, group: int) -> IntArray:
+        pairs = self._pairs
+        wanted = group * pairs.base + pairs.rank[guesses]
+        at = np.minimum(np.searchsorted(pairs.key, wanted), pairs.key.size - 1)
+        never = np.flatnonzero((self.group == group) & (self.sizes == 0))  # the set of guesses that are not listed
+        return np.where(pairs.key[at] == wanted, pairs.number[at], never[0] if never.size else -1)
 
     def members(self) -> Any:
         return self._sparse
@@ -193,12 +225,12 @@ def windows(positions: FloatArray, eta: float, groups: IntArray, circumference: 
     reaches it and left by the first whose ball begins behind it, so a group's set changes at these guesses only:
     at most two for each record, however many guesses there are. A ring is cut open and its records listed twice.
     """
-    begin, guess, ends = _balls(positions, eta, circumference)
+    begin, guess, ends, rank = _balls(positions, eta, circumference)
     turns = 1 if circumference is None else 2
     slack = rounding_slack(eta, positions)
     if circumference is not None and 2 * (eta + slack) >= circumference:  # every ball is the whole ring
         begin, guess, ends, turns = begin[:1], guess[:1], np.array([np.inf]), 1
-        begin = np.array([-np.inf])
+        begin, rank = np.array([-np.inf]), np.zeros_like(rank)
     place = np.concatenate([positions + turn * (circumference or 0.0) for turn in range(turns)])
     record = np.tile(np.arange(positions.size), turns)
     owner = np.tile(groups, turns)
@@ -216,8 +248,9 @@ def windows(positions: FloatArray, eta: float, groups: IntArray, circumference: 
     group, number = key // base, key % base
     empty = lo == hi
     lo[empty] = hi[empty] = np.searchsorted(owner, group[empty])  # so that a group lists it once, first
-    keep = _first_of_each(group, lo, hi)
-    return Windows(record, lo[keep], hi[keep], guess[number[keep]], group[keep])
+    keep, place_of = _first_of_each(group, lo, hi)
+    pairs = _Pairs(rank, base, key, place_of)
+    return Windows(record, lo[keep], hi[keep], guess[number[keep]], group[keep], pairs)
 
 
 def sets(success: Any, groups: IntArray) -> Sets:
@@ -227,8 +260,10 @@ def sets(success: Any, groups: IntArray) -> Sets:
     table = sparse.coo_array(success)
     n_guesses, n_records = table.shape
     n_groups = int(groups.max()) + 1
+    each = np.arange(n_guesses)
     if n_groups == 1:
-        return Sets(table.tocsr().astype(float), np.arange(n_guesses), np.zeros(n_guesses, dtype=np.int64))
+        pairs = _Pairs(each, n_guesses, each, each)
+        return Sets(table.tocsr().astype(float), each, np.zeros(n_guesses, dtype=np.int64), pairs)
     rows, record = table.coords[0].astype(np.int64), table.coords[1]
     key, row = np.unique(groups[record] * n_guesses + rows, return_inverse=True)
     key, row = _with_empty(key, row, n_guesses, n_groups)
@@ -237,18 +272,20 @@ def sets(success: Any, groups: IntArray) -> Sets:
     # Equal rows are found by their fingerprints: two sums of random numbers, modulo 2^64.
     secret = np.random.default_rng(0).integers(0, 1 << 63, size=(n_records, 2), dtype=np.uint64)
     prints = members.astype(np.uint64) @ secret
-    keep = _first_of_each(group, prints[:, 0], prints[:, 1])
-    return Sets(members[keep], guess[keep], group[keep])
+    keep, place_of = _first_of_each(group, prints[:, 0], prints[:, 1])
+    return Sets(members[keep], guess[keep], group[keep], _Pairs(each, n_guesses, key, place_of))
 
 
-def _balls(positions: FloatArray, eta: float, circumference: float | None) -> tuple[FloatArray, IntArray, FloatArray]:
-    """Begin, a record to name, and end of the ball of each distinct guess, sorted by begin."""
-    where, guess = np.unique(positions, return_index=True)
+def _balls(
+    positions: FloatArray, eta: float, circumference: float | None
+) -> tuple[FloatArray, IntArray, FloatArray, IntArray]:
+    """Begin, a record to name, and end of the ball of each distinct guess, sorted by begin; each record's place."""
+    where, guess, same = np.unique(positions, return_index=True, return_inverse=True)
     slack = rounding_slack(eta, where)
     begin = where - eta if circumference is None else np.mod(where - eta, circumference)
     sort = np.argsort(begin, kind="stable")
     begin, guess = begin[sort], guess[sort]
-    return begin - slack, guess, begin + 2 * eta + slack
+    return begin - slack, guess, begin + 2 * eta + slack, np.argsort(sort)[same]
 
 
 def rounding_slack(eta: float, positions: FloatArray) -> float:
@@ -268,13 +305,15 @@ def _with_empty(key: IntArray, row: IntArray, n_guesses: int, n_groups: int) -> 
     return merged, np.searchsorted(merged, key)[row]
 
 
-def _first_of_each(group: IntArray, a: Any, b: Any) -> IntArray:
-    """Where each distinct triple (group, a, b) occurs first, sorted by it."""
+def _first_of_each(group: IntArray, a: Any, b: Any) -> tuple[IntArray, IntArray]:
+    """Where each distinct triple (group, a, b) occurs first, sorted by it; and the place of every triple there."""
     order = np.lexsort((b, a, group))
     triple = (group[order], a[order], b[order])
     new = np.ones(order.size, dtype=bool)
     new[1:] = np.any([part[1:] != part[:-1] for part in triple], axis=0)
-    return order[new]
+    place = np.empty_like(order)
+    place[order] = np.cumsum(new) - 1
+    return order[new], place
 
 
 def _starts(group: IntArray) -> IntArray:

@@ -5,13 +5,11 @@ import numpy.typing as npt
 
 from dprisk.attacks.optimal import known_groups
 from dprisk.errors import MechanismError, ThreatError, require
-from dprisk.estimate import Estimate, checked, draw_records, mean_interval
-from dprisk.exact import posterior, require_match
+from dprisk.estimate import Estimate, measure
+from dprisk.exact import require_match
 from dprisk.mechanisms import VectorGaussian
 from dprisk.threat import Threat
-from dprisk.types import BoolArray, FloatArray, IntArray
-
-BLOCK_CELLS, SAMPLES = 1 << 21, 1 << 18
+from dprisk.types import IntArray
 
 
 class SimplifiedAttack:
@@ -44,59 +42,28 @@ class SimplifiedAttack:
         pi, means, groups = threat.prior.weights, mechanism.means, threat.knows.groups
         half = (means**2).sum(axis=1) / 2 if norms else np.zeros(pi.size)
         self._directions, self._offsets = means - pi @ means, half - pi @ half
-        self._members = np.split(np.argsort(groups, kind="stable"), np.cumsum(np.bincount(groups))[:-1])
+        self._order, self._sizes = np.argsort(groups, kind="stable"), np.bincount(groups)
+        self._members = np.split(self._order, np.cumsum(self._sizes)[:-1])
 
     def guess(self, outputs: npt.ArrayLike, rng: np.random.Generator, known: npt.ArrayLike | None = None) -> IntArray:
         """A guess (a record's number) for each output; `known` is as for `OptimalAttack`."""
-        claimed = self._claims(self.mechanism.rows(outputs))
-        inside = self.threat.knows.groups == known_groups(self.threat, known, len(claimed))[:, None]
-        elsewhere = np.where(inside, -1.0, rng.random(inside.shape)).argmax(axis=1)
-        claimed &= inside
-        guesses: IntArray = np.where(claimed.any(axis=1), claimed.argmax(axis=1), elsewhere)
+        rows = self.mechanism.rows(outputs)
+        group = known_groups(self.threat, known, len(rows))
+        guesses = self._elsewhere(group, rng)
+        for known_group in np.unique(group):
+            mine, members = np.flatnonzero(group == known_group), self._members[known_group]
+            evidence = rows[mine] @ self._directions[members].T - self._offsets[members]
+            best = (self.threat.prior.weights[members] * evidence).argmax(axis=1)
+            claimed = self.threat.knows.is_none | (evidence[np.arange(mine.size), best] > 0)
+            guesses[mine[claimed]] = members[best[claimed]]
         return guesses
 
     def measure(self, rng: np.random.Generator, samples: int | None = None, confidence: float = 0.95) -> Estimate:
-        """The rule's own RAD and ReRo, with valid intervals.
+        """The rule's own RAD and ReRo, with valid intervals (see `estimate.measure`)."""
+        return measure(self, self.mechanism, self.threat, rng, samples, confidence)
 
-        With theta drawn from the mechanism on Z ~ pi and A(theta) the records guessed if they are the target,
-        sum_{z in A} [pi(z | theta) - pi_z] has mean RAD: it is the unbiased number of one run (theory, section 4.2),
-        averaged over who the target may have been. It lies in [-1, 1].
-        """
-        samples, confidence = checked(samples, confidence)
-        samples = samples or SAMPLES
-        pi, groups = self.threat.prior.weights, self.threat.knows.groups
-        advantages, successes = [], []
-        by_record = np.zeros((2, pi.size))
-        block = max(1, BLOCK_CELLS // max(pi.size, self.mechanism.dimension))
-        for child, start in zip(rng.spawn(-(-samples // block)), range(0, samples, block), strict=True):
-            outputs = self.mechanism.sample(draw_records(pi, min(block, samples - start), 1, child), child)
-            claimed = self._claims(outputs).T
-            hits = posterior(self.mechanism.log_likelihood(outputs), pi) * claimed
-            gains = hits - pi[:, None] * claimed
-            by_record += gains.sum(axis=1), hits.sum(axis=1)
-            advantages.append(gains.sum(axis=0))
-            successes.append(hits.sum(axis=0))
-        advantage: FloatArray = np.zeros(self.threat.knows.n_groups)
-        success = np.zeros_like(advantage)
-        np.add.at(advantage, groups, by_record[0] / samples)
-        np.add.at(success, groups, by_record[1] / samples)
-        return Estimate(
-            advantage,
-            success,
-            None,
-            samples,
-            confidence,
-            mean_interval(np.concatenate(advantages), -1.0, 1.0, confidence),
-            mean_interval(np.concatenate(successes), 0.0, 1.0, confidence),
-        )
-
-    def _claims(self, outputs: FloatArray) -> BoolArray:
-        """For each output (rows), which records (columns) are guessed if the target is in their group."""
-        evidence = outputs @ self._directions.T - self._offsets
-        worth = self.threat.prior.weights * evidence
-        claimed = np.zeros(evidence.shape, dtype=bool)
-        row = np.arange(len(evidence))
-        for members in self._members:
-            best = members[worth[:, members].argmax(axis=1)]
-            claimed[row, best] = self.threat.knows.is_none | (evidence[row, best] > 0)
-        return claimed
+    def _elsewhere(self, group: IntArray, rng: np.random.Generator) -> IntArray:
+        """A random record outside each group: with the records in the order of groups, those after it and around."""
+        after = np.cumsum(self._sizes)[group]
+        others = self._order.size - self._sizes[group]
+        return self._order[(after + (rng.random(group.size) * others).astype(np.int64)) % self._order.size]

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.errors import ParameterError, TargetError, require
+from dprisk.errors import ParameterError, TargetError, as_whole, require
+from dprisk.estimate import Guesser
 from dprisk.mechanisms import Mechanism
 from dprisk.mechanisms.base import leads
 from dprisk.types import AnyArray, FloatArray, IntArray
@@ -70,6 +71,24 @@ class KnownScorer(Scorer):
 
     def describe(self) -> str:
         return f"likelihood of {self.mechanism!r}"
+
+
+class GuessScorer(Scorer):
+    """The guess of an attack: 1 for the record guessed, 0 for the others.
+
+    The attack sees the same random numbers in each block of outputs, so that an audit does not depend on the workers.
+    A guess is then a fixed function of the output and its place in the block, which is a valid rule of decision.
+    """
+
+    def __init__(self, guesser: Guesser, seed: int = 0) -> None:
+        self.guesser, self.seed = guesser, as_whole("seed", seed, least=0)
+
+    def scores(self, outputs: Any, records: IntArray) -> FloatArray:
+        guesses = self.guesser.guess(outputs, np.random.default_rng(self.seed))
+        return np.asarray(guesses[:, None] == records, dtype=float)
+
+    def describe(self) -> str:
+        return f"guesses of {type(self.guesser).__name__}"
 
 
 class LearnedScorer(Scorer):
