@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.errors import ParameterError, require
+from dprisk.errors import ParameterError, TargetError, require
 from dprisk.mechanisms import Mechanism
 from dprisk.mechanisms.base import leads
 from dprisk.types import AnyArray, FloatArray, IntArray
@@ -20,6 +20,7 @@ from dprisk.types import AnyArray, FloatArray, IntArray
 MOST_VALUES = 256  # distinct numbers beyond which they are put into bins
 BINS = 64
 SMOOTHING = 0.5  # added to each count
+LARGEST = np.finfo(float).max
 
 
 class Scorer(ABC):
@@ -48,7 +49,13 @@ class KnownScorer(Scorer):
         return self.mechanism.scores(outputs, records)
 
     def leads(self, outputs: Any, records: IntArray) -> tuple[IntArray, FloatArray]:
-        return self.mechanism.leads(outputs, records)
+        try:
+            return self.mechanism.leads(outputs, records)
+        except (IndexError, TypeError, ValueError) as problem:
+            raise TargetError(
+                f"The code returned something that {self.mechanism!r} never does ({problem}); its outputs must look "
+                "like those of `sample`. Leave out the family to learn from the outputs instead."
+            ) from problem
 
     def describe(self) -> str:
         return f"likelihood of {self.mechanism!r}"
@@ -60,17 +67,16 @@ class LearnedScorer(Scorer):
     Entries of a row are treated as if they were independent given the record.
     """
 
-    def __init__(self, outputs: Any, records: IntArray, size: int) -> None:
+    def __init__(self, outputs: Any, records: IntArray) -> None:
         require(len(outputs) == records.size > 0, "Learning needs a pilot run for each record.", ParameterError)
-        self.is_rows = getattr(outputs, "ndim", 1) == 2
-        columns = outputs.T if self.is_rows else [outputs]
-        self.columns = [_Frequencies(column, records, size) for column in columns]
+        self.known, codes = np.unique(records, return_inverse=True)  # the others have no scores
+        self.columns = [_Frequencies(column, codes, self.known.size) for column in _columns(outputs)]
 
     def scores(self, outputs: Any, records: IntArray) -> FloatArray:
-        columns = outputs.T if self.is_rows else [outputs]
+        places = np.searchsorted(self.known, records)
         total = np.zeros((len(outputs), records.size))
-        for column, known in zip(columns, self.columns, strict=True):
-            total += known.logs(column)[:, records]
+        for column, known in zip(_columns(outputs), self.columns, strict=True):
+            total += known.logs(column)[:, places]
         return total
 
     def describe(self) -> str:
@@ -85,7 +91,8 @@ class _Frequencies:
         self.edges: FloatArray | None = None
         distinct = np.unique(array)
         if distinct.size > MOST_VALUES and np.issubdtype(array.dtype, np.number):
-            self.edges = np.unique(np.quantile(array, np.linspace(0, 1, BINS + 1)[1:-1]))
+            inner = np.unique(np.quantile(array[np.isfinite(array)], np.linspace(0, 1, BINS + 1)[1:-1]))
+            self.edges = np.concatenate([[-LARGEST], inner, [LARGEST, np.inf]])  # apart from -inf, inf and nan
             code, count = np.searchsorted(self.edges, array), self.edges.size + 1
         else:
             self.values = distinct
@@ -99,8 +106,15 @@ class _Frequencies:
         if self.edges is not None:
             return np.asarray(self.table[:, np.searchsorted(self.edges, array)].T)
         place = np.minimum(np.searchsorted(self.values, array), self.values.size - 1)
-        code = np.where(self.values[place] == array, place, self.values.size)
+        near = self.values[place]
+        same = (near == array) | ((near != near) & (array != array))  # nan is nan
+        code = np.where(same, place, self.values.size)
         return np.asarray(self.table[:, code].T)
+
+
+def _columns(outputs: AnyArray) -> Any:
+    """The entries of the outputs one by one: rows, tables and so on are taken apart."""
+    return outputs.reshape(len(outputs), -1).T if outputs.ndim > 1 else [outputs]
 
 
 def _comparable(values: AnyArray) -> AnyArray:
