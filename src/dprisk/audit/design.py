@@ -66,7 +66,7 @@ def _choose_for_sets(
     scorer: KnownScorer, protocol: SetProtocol, runs: int, alpha: float, delta: float, rng: np.random.Generator
 ) -> Design:
     """Answer if exactly one suspect is in the reported set: how often that is right and wrong is known."""
-    sizes = np.array(_sizes(protocol.size, protocol.epsilon))
+    sizes = np.union1d(_sizes(protocol.size, protocol.epsilon), [protocol.size])
     right, wrong = protocol.hit(sizes - 1), (sizes - 1) * protocol.miss(sizes - 1)
     worth = [
         expected_certificate(float(p), float(q), runs, int(size), alpha, delta)
@@ -113,10 +113,10 @@ def _choose_learned(target: Target, runs: int, alpha: float, delta: float, rng: 
 def learned_design(outputs: AnyArray, records: IntArray, runs: int, alpha: float, delta: float) -> Design:
     """The best design by pilot runs in random order: two thirds to learn scores from, the others to choose by."""
     cut = 2 * records.size // 3
-    scorer = LearnedScorer(outputs[:cut], records[:cut])
     trial = records[cut:]
-    every = np.intersect1d(scorer.known, trial)
+    every = np.intersect1d(records[:cut], trial)
     require(every.size >= 2, "There are too few runs to learn from: each record needs several.", ParameterError)
+    scorer = LearnedScorer(outputs[:cut], records[:cut])
     scores = scorer.scores(outputs[cut:], every)
     best, chosen = -1.0, Design(every[:2], 1e-9, scorer)
     for places in _suspects(scores, trial, every):
@@ -152,7 +152,7 @@ def _margins(lead: FloatArray) -> FloatArray:
 
 
 def _sizes(records: int, epsilon: float) -> list[int]:
-    """2, 3, 4, 6, 8, 12, ... up to a few times e^epsilon, and all records."""
+    """2, 3, 4, 6, 8, 12, ... up to a few times e^epsilon, at most all records."""
     most = min(records, math.ceil(8 * math.exp(min(epsilon, 20.0))) + 2)
     steps = [2 ** (k // 2) * (3 if k % 2 else 2) // (2 if k % 2 else 1) for k in range(60)]
     return sorted({min(records, size) for size in steps if 2 <= size <= most} | {min(records, most)})

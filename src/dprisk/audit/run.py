@@ -93,7 +93,7 @@ def audit(
             counts = counts + block
             if watch is not None:
                 watch(counts, runs)
-            if stop_early and statistics.anytime_epsilon(counts, alpha, promise.delta) > promise.epsilon:
+            if stop_early and _refuted(counts, promise, alpha):
                 break
     except KeyboardInterrupt:
         raise AuditInterrupted(report(anytime=True)) from None
@@ -132,6 +132,12 @@ def _identity(plan: Plan, alpha: float, stop_early: bool) -> dict[str, Any]:
         "block": plan.block,
         "seed": plan.seed,
     }
+
+
+def _refuted(counts: Counts, promise: ApproxDP, alpha: float) -> bool:
+    """Whether the anytime certificate is above the claim; its e-value, which is quick, must then be large."""
+    large = statistics.log_e_value(counts, promise.epsilon, promise.delta) >= -math.log(alpha)
+    return large and statistics.anytime_epsilon(counts, alpha, promise.delta) > promise.epsilon
 
 
 def _design(
