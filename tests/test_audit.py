@@ -301,6 +301,18 @@ def test_any_executor_gives_the_same_report(stop_early: bool) -> None:
             assert same(audit(subject, **given, **options, stop_early=stop_early)) == expected
 
 
+@pytest.mark.filterwarnings("default")
+def test_a_dask_cluster_gives_the_same_report() -> None:
+    distributed = pytest.importorskip("distributed")
+    given: dict[str, Any] = {"claim": 1.0, "records": [0, 1], "runs": 3250}
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=2, processes=False, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        report = audit(global_noise, **given, executor=client.get_executor())
+    assert same(report) == same(audit(global_noise, **given))
+
+
 def test_another_seed_gives_another_report() -> None:
     assert audit(GRR(5, 1.0), runs=1000, seed=1).counts != audit(GRR(5, 1.0), runs=1000, seed=2).counts
 
@@ -364,7 +376,7 @@ def blocks_in(store: Path) -> int:
 def test_an_audit_that_was_killed_or_interrupted_goes_on_to_the_same_report(tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
     command = [sys.executable, "-m", "dprisk", "audit", "slow:privatise", "--claim", "1", "--records", "0,1"]
-    command += ["--runs", "6000", "--json", "--store"]
+    command += ["--runs", "6000", "--jobs", "2", "--json", "--store"]
 
     def start(store: str) -> subprocess.Popen[str]:
         return subprocess.Popen([*command, store], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
@@ -382,7 +394,7 @@ def test_an_audit_that_was_killed_or_interrupted_goes_on_to_the_same_report(tmp_
         while blocks_in(tmp_path / name) < 2 and time.monotonic() < until:
             time.sleep(0.02)
         disturbed.send_signal(number)
-        told, _ = disturbed.communicate(timeout=30)
+        told, _ = disturbed.communicate(timeout=30)  # which ends when the workers have
         assert 2 <= blocks_in(tmp_path / name) < 12
         if number == signal.SIGINT:
             assert disturbed.returncode == 130

@@ -7,8 +7,11 @@ SQLite file, each in its own transaction, and are read from there when the audit
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
 import pickle
 import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
@@ -81,8 +84,7 @@ def _run(plan: Plan, numbers: list[int], executor: Executor | None, n_jobs: int)
         _require_sendable(plan)
     done = failures = 0
     while True:
-        # Ctrl-C ends the workers at once and without a word.
-        own = ProcessPoolExecutor(n_jobs, initializer=_leave_on_interrupt) if executor is None else None
+        own = ProcessPoolExecutor(n_jobs, initializer=_leave_in_time) if executor is None else None
         before = done
         try:
             for counts in _submitted(plan, numbers[done:], own or executor, n_jobs):  # type: ignore[arg-type]
@@ -101,8 +103,17 @@ def _run(plan: Plan, numbers: list[int], executor: Executor | None, n_jobs: int)
                 own.shutdown(wait=False, cancel_futures=True)
 
 
-def _leave_on_interrupt() -> None:
+def _leave_in_time() -> None:
+    """Make a worker end at once and without a word on Ctrl-C, and when the audit itself was killed."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    threading.Thread(target=_leave_after_parent, daemon=True).start()
+
+
+def _leave_after_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _require_sendable(plan: Plan) -> None:
