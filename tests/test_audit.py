@@ -711,6 +711,32 @@ def test_reports_can_be_shown_and_sent(report: AuditReport) -> None:
     assert "<lambda>" not in report._repr_html_()
 
 
+def test_the_attack_of_an_audit_is_measured_beside_its_bounds() -> None:
+    attack = audit(GRR(100, 4.0), runs=50_000).attack()
+    best = math.exp(4) / (math.exp(4) + 99)  # which GRR attains, on all records and with every answer
+    assert attack["success_bound"] == pytest.approx(best)
+    assert attack["advantage_bound"] == pytest.approx(best - 0.01)
+    assert attack["success_interval"][0] < best < attack["success_interval"][1]
+    assert attack["success"] == pytest.approx(attack["advantage"] + attack["baseline"])
+    assert audit(GRR(100, 4.0), claim=3.0, runs=50_000).attack()["success_interval"][0] > math.exp(3) / (
+        math.exp(3) + 99
+    )
+    assert "success_interval" not in audit(GRR(4, 1.0), runs=100, stop_early=True).attack()
+
+
+def test_intervals_of_the_attack_cover_the_truth() -> None:
+    alpha, audits, missed = 0.1, 200, 0
+    for seed in range(audits):
+        report = audit(OUE(5, 1.0), runs=300, alpha=alpha, seed=seed)
+        others, q = report.counts.size - 1, 1 / (math.e + 1)
+        right = 0.5 * (1 - q) ** others  # the true bit alone is on
+        wrong = 0.5 * others * q * (1 - q) ** (others - 1)
+        truth = right + (1 - right - wrong) / report.counts.size
+        low, high = report.attack()["success_interval"]
+        missed += not low <= truth <= high
+    assert missed <= audits * alpha + 3 * math.sqrt(audits * alpha * (1 - alpha))
+
+
 def test_nothing_to_go_by_is_undecided() -> None:
     report = audit(lambda record: [], 1.0, records=range(3), runs=500)
     assert (report.verdict, report.counts.answered) == ("undecided", 0)
