@@ -209,7 +209,7 @@ def rarely_nothing(value: Any) -> Code:
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e308])
 def test_numbers_that_are_none_give_a_record_away(value: float) -> None:
-    assert audit(rarely_nothing(value), 1.0, records=2, runs=2000).verdict == "violated"  # type: ignore[arg-type]
+    assert audit(rarely_nothing(value), 1.0, records=2, runs=2000).verdict == "violated"
 
 
 def test_tables_of_numbers_are_looked_at_entry_by_entry() -> None:
@@ -513,6 +513,29 @@ def test_a_crash_tells_how_to_repeat_it() -> None:
     with pytest.raises(AuditedCodeError, match=r"on record 3, .* ZeroDivisionError.* seed of the block is") as caught:
         audit(crash, 1.0, records=range(5))
     assert caught.value.record == 3
+
+
+def fails_in_a_worker(record: int) -> int:
+    return record if multiprocessing.parent_process() is None else record // 0
+
+
+def hangs_in_a_worker(record: int) -> int:
+    if multiprocessing.parent_process() is not None:
+        time.sleep(60)
+    return record
+
+
+def test_failures_in_workers_are_told_as_well() -> None:
+    with pytest.raises(AuditedCodeError, match="ZeroDivisionError") as caught:
+        audit(fails_in_a_worker, 1.0, records=2, runs=2000, n_jobs=2)
+    assert caught.value.record in (0, 1)
+    with pytest.raises(AuditedCodeError, match=r"within 0\.1 s"):
+        audit(hangs_in_a_worker, 1.0, records=2, runs=1000, n_jobs=2, timeout=0.1)
+
+
+def test_a_time_limit_needs_processes() -> None:
+    with ThreadPoolExecutor(2) as threads, pytest.raises(ParameterError, match="only the main thread"):
+        audit(laplace, 1.0, records=2, runs=1000, timeout=5, executor=threads)
 
 
 @pytest.mark.parametrize(("name", "said"), [("crash", "raised ZeroDivisionError"), ("hang", "within 0.2 s")])

@@ -59,6 +59,7 @@ def audit_command(context: click.Context, /, as_json: bool, **given: Any) -> Non
         report = _recorded(given, typed) if given["outputs"] is not None else _run(given, typed)
     except AuditInterrupted as stop:
         report, interrupted = stop.report, True
+        click.echo(err=True)  # behind ^C, or what _Live wrote
     click.echo(json.dumps(report.to_dict(), indent=2) if as_json else _told(report))
     context.exit(INTERRUPTED if interrupted else VIOLATED if report.verdict == "violated" else 0)
 

@@ -34,7 +34,7 @@ def audit(
     subject: Any,
     claim: float | ApproxDP | PureDP | None = None,
     *,
-    records: Sequence[Any] | None = None,
+    records: Sequence[Any] | int | None = None,
     runs: int = 100_000,
     alpha: float = 0.01,
     seed: int = 0,
@@ -51,11 +51,12 @@ def audit(
     """Put the claim that some code is epsilon-DP (or (epsilon, delta)-DP) to the test.
 
     `subject` is a mechanism of this package, a function of one record (or of many, with `batch`),
-    "package.module:function", or an object of another library (see `as_target`); `records` are the possible records.
-    The claim is an epsilon or a guarantee, by default that of the mechanism. `family` is a mechanism that the code
-    claims to be: its likelihood then decides, whatever the code does. With `stop_early` the audit ends when the claim
-    is refuted, and its certificate is one that allows that. The same seed gives the same report for any number of
-    workers and after any interruption.
+    "package.module:function", or an object of another library (see `as_target`); `records` are the possible records, or
+    how many there are. The claim is an epsilon or a guarantee, by default that of the mechanism. `family` is a
+    mechanism that the code claims to be: its likelihood then decides, whatever the code does. With `stop_early` the
+    audit ends when the claim is refuted, and its certificate is one that allows that. The same seed gives the same
+    report for any number of workers and after any interruption; Ctrl-C raises `AuditInterrupted`, which has the report
+    so far.
 
     >>> from dprisk import GRR
     >>> audit(GRR(10, epsilon=1.0), runs=20_000).verdict
