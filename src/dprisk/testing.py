@@ -13,7 +13,7 @@ from dprisk.guarantees import ApproxDP
 def assert_private(
     mechanism: Any,
     epsilon: float,
-    records: Sequence[Any] | None = None,
+    records: Sequence[Any] | int | None = None,
     *,
     delta: float = 0.0,
     runs: int = 20_000,

@@ -7,11 +7,15 @@ SQLite file, each in its own transaction, and are read from there when the audit
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
 import pickle
+import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
-from contextlib import closing
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,9 +25,9 @@ import numpy as np
 from dprisk.audit.design import Design
 from dprisk.audit.statistics import Counts
 from dprisk.audit.targets import Target
-from dprisk.errors import InputFileError, TargetError, require
+from dprisk.errors import DpriskError, InputFileError, TargetError, require
 
-RETRIES = 3  # times that a pool whose workers died is made anew
+RETRIES = 3  # times in a row that a pool whose workers died is made anew
 AHEAD = 2  # blocks in flight for each worker, beyond which none is submitted
 
 
@@ -85,25 +89,43 @@ def _run(plan: Plan, numbers: list[int], executor: Executor | None, n_jobs: int)
     if executor is None and n_jobs == 1:
         yield from map(plan.run, numbers)
         return
-    if executor is None:
-        _require_picklable(plan)
-    done = 0
-    for attempt in range(RETRIES + 1):
-        own = ProcessPoolExecutor(n_jobs) if executor is None else None
+    if executor is None or isinstance(executor, ProcessPoolExecutor):
+        _require_sendable(plan)
+    done = failures = 0
+    while True:
+        own = ProcessPoolExecutor(n_jobs, initializer=_leave_in_time) if executor is None else None
+        before = done
         try:
             for counts in _submitted(plan, numbers[done:], own or executor, n_jobs):  # type: ignore[arg-type]
                 yield counts
                 done += 1
             return
-        except BrokenExecutor:
-            if own is None or attempt == RETRIES:
-                raise
+        except BrokenExecutor as problem:
+            failures = failures + 1 if done == before else 1
+            if own is None or failures > RETRIES:
+                raise TargetError(
+                    f"A worker died {failures} times in a row at block {numbers[done]} or soon after it: "
+                    f"{plan.target.name} ends its process, or there is too little memory for so many workers."
+                ) from problem
         finally:
             if own is not None:
                 own.shutdown(wait=False, cancel_futures=True)
 
 
-def _require_picklable(plan: Plan) -> None:
+def _leave_in_time() -> None:
+    """Make a worker end at once and without a word on Ctrl-C, and when the audit itself was killed."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    threading.Thread(target=_leave_after_parent, daemon=True).start()
+
+
+def _leave_after_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _require_sendable(plan: Plan) -> None:
     try:
         pickle.dumps(plan)
     except Exception as problem:
@@ -137,47 +159,55 @@ class Store:
 
     def __init__(self, path: str | Path, identity: dict[str, Any]) -> None:
         self.path = Path(path)
-        self._connection = self._open()
+        self._connection: Any = None
         text = json.dumps(identity, sort_keys=True, default=str)
-        with closing(self._connection.execute("SELECT value FROM audit WHERE key = 'identity'")) as found:
-            row = found.fetchone()
-        if row is None:
-            with self._connection:
-                self._connection.execute("INSERT INTO audit VALUES ('identity', ?)", (text,))
-        require(
-            row is None or row[0] == text,
-            f"{self.path} holds another audit; give another file, or the same settings to go on with that one.",
-            InputFileError,
-        )
+        try:
+            with self._file() as file:
+                file.execute("CREATE TABLE IF NOT EXISTS audit (key TEXT PRIMARY KEY, value TEXT)")
+                file.execute(
+                    "CREATE TABLE IF NOT EXISTS block (number INTEGER PRIMARY KEY, runs INT, answered INT, correct INT)"
+                )
+                file.execute("INSERT OR IGNORE INTO audit VALUES ('identity', ?)", (text,))
+                (held,) = file.execute("SELECT value FROM audit WHERE key = 'identity'").fetchone()
+            require(
+                held == text,
+                f"{self.path} holds another audit; give another file, or the same code and settings to go on with that "
+                "one.",
+                InputFileError,
+            )
+        except DpriskError:
+            self.close()
+            raise
 
-    def _open(self) -> Any:
+    @contextmanager
+    def _file(self) -> Iterator[Any]:
+        """The open file, one transaction."""
         import sqlite3
 
         try:
-            connection = sqlite3.connect(self.path)
-            with connection:
-                connection.execute("CREATE TABLE IF NOT EXISTS audit (key TEXT PRIMARY KEY, value TEXT)")
-                connection.execute(
-                    "CREATE TABLE IF NOT EXISTS block (number INTEGER PRIMARY KEY, runs INT, answered INT, correct INT)"
-                )
+            if self._connection is None:
+                self._connection = sqlite3.connect(self.path)
+            with self._connection:
+                yield self._connection
         except sqlite3.Error as problem:
             raise InputFileError(f"{self.path} cannot be used to record the audit: {problem}.") from problem
-        return connection
 
     def blocks(self, size: int) -> dict[int, Counts]:
         """The recorded blocks."""
-        rows = self._connection.execute("SELECT number, runs, answered, correct FROM block")
+        with self._file() as file:
+            rows = file.execute("SELECT number, runs, answered, correct FROM block").fetchall()
         return {number: Counts(runs, answered, correct, size) for number, runs, answered, correct in rows}
 
     def record(self, number: int, counts: Counts) -> None:
         """Write one block, in a transaction of its own."""
-        with self._connection:
-            row = (number, counts.runs, counts.answered, counts.correct)
-            self._connection.execute("INSERT OR REPLACE INTO block VALUES (?, ?, ?, ?)", row)
+        row = (number, counts.runs, counts.answered, counts.correct)
+        with self._file() as file:
+            file.execute("INSERT OR REPLACE INTO block VALUES (?, ?, ?, ?)", row)
 
     def close(self) -> None:
         """Close the file."""
-        self._connection.close()
+        if self._connection is not None:
+            self._connection.close()
 
 
 Watch = Callable[[Counts, int], None]  # told of the counts so far, and of the runs planned

@@ -16,6 +16,7 @@ import numpy as np
 from dprisk.audit.scores import KnownScorer, LearnedScorer, Scorer
 from dprisk.audit.statistics import expected_certificate
 from dprisk.audit.targets import Target
+from dprisk.errors import ParameterError, require
 from dprisk.mechanisms import SetProtocol
 from dprisk.mechanisms.base import leads
 from dprisk.types import AnyArray, FloatArray, IntArray
@@ -24,6 +25,7 @@ PILOT_RUNS, FEWEST_PILOT_RUNS, PILOT_CELLS = 4000, 500, 1 << 19  # of a known me
 LEARNING_RUNS = 300  # of unknown code, for each record
 MOST_LEARNED = 64  # records that are looked at in unknown code
 MARGINS = np.linspace(0.0, 1.0, 41)
+CERTAIN = 1e6  # a lead that no margin needs to exceed, infinite ones among them
 
 
 @dataclass(frozen=True)
@@ -49,30 +51,34 @@ class Design:
         return {"suspects": self.size, "margin": self.margin, "evidence": self.scorer.describe()}
 
 
-def choose(target: Target, scorer: KnownScorer | None, runs: int, alpha: float, rng: np.random.Generator) -> Design:
-    """The design with the largest expected certificate."""
+def choose(
+    target: Target, scorer: KnownScorer | None, runs: int, alpha: float, delta: float, rng: np.random.Generator
+) -> Design:
+    """The design with the largest expected certificate at the claim's delta."""
     if scorer is None:
-        return _choose_learned(target, runs, alpha, rng)
+        return _choose_learned(target, runs, alpha, delta, rng)
     if isinstance(scorer.mechanism, SetProtocol):
-        return _choose_for_sets(scorer, scorer.mechanism, runs, alpha, rng)
-    return _choose_known(target, scorer, runs, alpha, rng)
+        return _choose_for_sets(scorer, scorer.mechanism, runs, alpha, delta, rng)
+    return _choose_known(target, scorer, runs, alpha, delta, rng)
 
 
 def _choose_for_sets(
-    scorer: KnownScorer, protocol: SetProtocol, runs: int, alpha: float, rng: np.random.Generator
+    scorer: KnownScorer, protocol: SetProtocol, runs: int, alpha: float, delta: float, rng: np.random.Generator
 ) -> Design:
     """Answer if exactly one suspect is in the reported set: how often that is right and wrong is known."""
-    sizes = np.array(_sizes(protocol.size, protocol.epsilon))
+    sizes = np.union1d(_sizes(protocol.size, protocol.epsilon), [protocol.size])
     right, wrong = protocol.hit(sizes - 1), (sizes - 1) * protocol.miss(sizes - 1)
     worth = [
-        expected_certificate(float(p), float(q), runs, int(size), alpha)
+        expected_certificate(float(p), float(q), runs, int(size), alpha, delta)
         for p, q, size in zip(right, wrong, sizes, strict=True)
     ]
     size = int(sizes[int(np.argmax(worth))])
     return Design(rng.permutation(protocol.size)[:size], protocol.epsilon * (1 - 1e-9) or 1e-9, scorer)
 
 
-def _choose_known(target: Target, scorer: KnownScorer, runs: int, alpha: float, rng: np.random.Generator) -> Design:
+def _choose_known(
+    target: Target, scorer: KnownScorer, runs: int, alpha: float, delta: float, rng: np.random.Generator
+) -> Design:
     """Sizes up to a few times e^epsilon are tried on the mechanism itself, not on the code under test.
 
     What an answer is right with is read off the likelihood: for tiny rates of error no pilot would see one.
@@ -91,59 +97,62 @@ def _choose_known(target: Target, scorer: KnownScorer, runs: int, alpha: float, 
         for margin in _margins(lead):
             answered = lead >= margin
             rates = float((sure * answered).mean()), float(((1 - sure) * answered).mean())
-            worth = expected_certificate(*rates, runs, size, alpha)
+            worth = expected_certificate(*rates, runs, size, alpha, delta)
             if worth > best * (1 + 1e-9):
                 best, chosen = worth, Design(universe, float(margin), scorer)
     return chosen
 
 
-def _choose_learned(target: Target, runs: int, alpha: float, rng: np.random.Generator) -> Design:
+def _choose_learned(target: Target, runs: int, alpha: float, delta: float, rng: np.random.Generator) -> Design:
     """Pilot runs of the code itself, the same number for each of the records that are looked at."""
     every = rng.permutation(target.size)[:MOST_LEARNED]
     pilot = rng.permutation(np.repeat(every, LEARNING_RUNS))
-    return learned_design(target.sample(pilot, rng), pilot, target.size, runs, alpha)
+    return learned_design(target.sample(pilot, rng), pilot, runs, alpha, delta)
 
 
-def learned_design(outputs: AnyArray, records: IntArray, size: int, runs: int, alpha: float) -> Design:
+def learned_design(outputs: AnyArray, records: IntArray, runs: int, alpha: float, delta: float) -> Design:
     """The best design by pilot runs in random order: two thirds to learn scores from, the others to choose by."""
     cut = 2 * records.size // 3
-    scorer = LearnedScorer(outputs[:cut], records[:cut], size)
     trial = records[cut:]
-    scores = scorer.scores(outputs[cut:], np.arange(size))
-    every = np.unique(trial)
-    best, chosen = -1.0, Design(np.unique(records)[:2], 1e-9, scorer)
-    for universe in _suspects(scores, trial, every):
+    every = np.intersect1d(records[:cut], trial)
+    require(every.size >= 2, "There are too few runs to learn from: each record needs several.", ParameterError)
+    scorer = LearnedScorer(outputs[:cut], records[:cut])
+    scores = scorer.scores(outputs[cut:], every)
+    best, chosen = -1.0, Design(every[:2], 1e-9, scorer)
+    for places in _suspects(scores, trial, every):
+        universe = every[places]
         mine = np.isin(trial, universe)
-        guess, lead = leads(scores[mine][:, universe])
+        guess, lead = leads(scores[mine][:, places])
         right = universe[guess] == trial[mine]
         for margin in _margins(lead):
             answered = lead >= margin
             correct, wrong = int((right & answered).sum()), int((~right & answered).sum())
             rates = (correct + 1) / (mine.sum() + 2), (wrong + 1) / (mine.sum() + 2)
-            worth = expected_certificate(*rates, runs, universe.size, alpha)
+            worth = expected_certificate(*rates, runs, universe.size, alpha, delta)
             if worth > best * (1 + 1e-9):
                 best, chosen = worth, Design(universe, float(margin), scorer)
     return chosen
 
 
 def _suspects(scores: FloatArray, trial: IntArray, every: IntArray) -> list[IntArray]:
-    """Universes worth a try: all records, and the pairs that are told apart best, most different scores first."""
-    means = np.array([scores[trial == record].mean(axis=0) for record in every])[:, every]
+    """Places in `every` worth a try: all, and the pairs that are told apart best, most different scores first."""
+    means = np.array([scores[trial == record].mean(axis=0) for record in every])
     own = np.diagonal(means)
     apart = own[:, None] + own - means - means.T
     pairs = np.argwhere(np.triu(np.ones_like(apart), 1) > 0)
     order = np.argsort(-apart[pairs[:, 0], pairs[:, 1]], kind="stable")[:16]
-    return [every, *(every[pair] for pair in pairs[order])]
+    return [np.arange(every.size), *pairs[order]]
 
 
 def _margins(lead: FloatArray) -> FloatArray:
     """Margins to try: quantiles of the leads above 0."""
-    some = lead[lead > 0]
-    return np.unique(np.quantile(some, MARGINS)) * (1 - 1e-9) if some.size else np.array([])
+    some = np.sort(np.minimum(lead[lead > 0], CERTAIN))
+    places = np.round(MARGINS * (some.size - 1)).astype(np.int64)
+    return np.unique(some[places]) * (1 - 1e-9) if some.size else some
 
 
 def _sizes(records: int, epsilon: float) -> list[int]:
-    """2, 3, 4, 6, 8, 12, ... up to a few times e^epsilon, and all records."""
+    """2, 3, 4, 6, 8, 12, ... up to a few times e^epsilon, at most all records."""
     most = min(records, math.ceil(8 * math.exp(min(epsilon, 20.0))) + 2)
     steps = [2 ** (k // 2) * (3 if k % 2 else 2) // (2 if k % 2 else 1) for k in range(60)]
     return sorted({min(records, size) for size in steps if 2 <= size <= most} | {min(records, most)})

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from dprisk.audit import statistics
 from dprisk.audit.design import Design
 from dprisk.audit.statistics import Counts
+from dprisk.bounds.papers import rad_corollary_5_6
 from dprisk.guarantees import ApproxDP
 
 Verdict = Literal["violated", "consistent with the claim", "undecided"]
@@ -68,6 +69,28 @@ class AuditReport:
         finished = self.counts.runs >= self.planned and self.counts.answered > 0
         return "consistent with the claim" if finished else "undecided"
 
+    def attack(self) -> dict[str, Any]:
+        """How often the attacker names the record of a run, and the most that the claim allows.
+
+        The record is uniform on the s suspects; an attacker that abstains guesses one of them at random. With S the
+        chance of a correct answer and A that of any, the success (ReRo) is S + (1 - A)/s and the advantage (RAD) is
+        1/s less. The intervals hold with probability at least 1 - alpha (Clopper-Pearson at alpha/4 for each end of S
+        and of A); an audit that could stop early has none. The bounds are RAD Corollary 5.6.
+        """
+        counts, guess = self.counts, 1 / self.counts.size
+        most = min(1 - guess, rad_corollary_5_6(self.claim.epsilon, self.claim.delta, counts.size))
+        told: dict[str, Any] = {"baseline": guess, "success_bound": guess + most, "advantage_bound": most}
+        if counts.runs == 0:
+            return told
+        silent = counts.runs - counts.answered
+        success = (counts.correct + silent * guess) / counts.runs
+        told |= {"success": success, "advantage": success - guess}
+        if not self.anytime:
+            right, none = (statistics.clopper_pearson(k, counts.runs, self.alpha / 4) for k in (counts.correct, silent))
+            ends = [min(1.0, a + b * guess) for a, b in zip(right, none, strict=True)]
+            told |= {"success_interval": ends, "advantage_interval": [end - guess for end in ends]}
+        return told
+
     def sentence(self) -> str:
         """The outcome in words."""
         sure, claim = 100 * (1 - self.alpha), f"epsilon {self.claim.epsilon:g}"
@@ -94,6 +117,7 @@ class AuditReport:
             "answered": self.counts.answered,
             "correct": self.counts.correct,
             "planned": self.planned,
+            "attack": self.attack(),
             "alpha": self.alpha,
             "anytime": self.anytime,
             "design": self.design.to_dict(),

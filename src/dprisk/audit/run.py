@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import math
 import platform
 import time
@@ -19,7 +21,7 @@ from dprisk.audit.outputs import Recorded
 from dprisk.audit.report import AuditReport
 from dprisk.audit.scores import KnownScorer, Scorer
 from dprisk.audit.statistics import Counts
-from dprisk.audit.targets import Target, as_target
+from dprisk.audit.targets import MechanismTarget, Reference, Target, as_target
 from dprisk.errors import ParameterError, as_number, as_whole, fail, require
 from dprisk.guarantees import ApproxDP, PureDP
 from dprisk.mechanisms import Mechanism
@@ -32,7 +34,7 @@ def audit(
     subject: Any,
     claim: float | ApproxDP | PureDP | None = None,
     *,
-    records: Sequence[Any] | None = None,
+    records: Sequence[Any] | int | None = None,
     runs: int = 100_000,
     alpha: float = 0.01,
     seed: int = 0,
@@ -51,11 +53,12 @@ def audit(
     """Put the claim that some code is epsilon-DP (or (epsilon, delta)-DP) to the test.
 
     `subject` is a mechanism of this package, a function of one record (or of many, with `batch`),
-    "package.module:function", or an object of another library (see `as_target`); `records` are the possible records.
-    The claim is an epsilon or a guarantee, by default that of the mechanism. `family` is a mechanism that the code
-    claims to be: its likelihood then decides, whatever the code does. With `stop_early` the audit ends when the claim
-    is refuted, and its certificate is one that allows that. The same seed gives the same report for any number of
-    workers and after any interruption. `batch`, `parameters`, `post` and `timeout` are those of `as_target`.
+    "package.module:function", or an object of another library (see `as_target`); `records` are the possible records, or
+    how many there are. The claim is an epsilon or a guarantee, by default that of the mechanism. `family` is a
+    mechanism that the code claims to be: its likelihood then decides, whatever the code does. With `stop_early` the
+    audit ends when the claim is refuted, and its certificate is one that allows that. The same seed gives the same
+    report for any number of workers and after any interruption; Ctrl-C raises `AuditInterrupted`, which has the report
+    so far. `batch`, `parameters`, `post` and `timeout` are those of `as_target`.
 
     >>> from dprisk import GRR
     >>> audit(GRR(10, epsilon=1.0), runs=20_000).verdict
@@ -66,23 +69,28 @@ def audit(
     started = time.perf_counter()
     target = as_target(subject, records, batch=batch, parameters=parameters, post=post, timeout=timeout)
     require(target.size >= 2, "An audit needs at least two possible records.", ParameterError)
-    promise = _claim(target.claim if claim is None else claim, subject)
+    own = target.mechanism if isinstance(target, MechanismTarget) else None
+    promise = _claim(target.claim if claim is None else claim, own)
     runs, seed, n_jobs = as_whole("runs", runs), as_whole("seed", seed, least=0), as_whole("n_jobs", n_jobs)
     alpha = as_number("alpha", alpha)
     require(0 < alpha < 1, f"alpha must lie strictly between 0 and 1, got {alpha:g}")
-    known = subject if isinstance(subject, Mechanism) else family
+    known = own if family is None else family
     require(
         store is None or target.reproducible or known is not None or scorer is not None,
         f"{target.name} cannot be seeded: its pilot runs, and with them the audit, would be others when it goes "
         "on from a store. Give the mechanism that it claims to be as `family`, or leave out the store.",
         ParameterError,
     )
-    design = _design(target, known, scorer, runs, alpha, seed)
+    design = _design(target, known, scorer, runs, alpha, promise.delta, seed)
     calls = CALLS // 5 if stop_early else CALLS
-    plan = Plan(target, design, runs, BLOCK if isinstance(subject, Mechanism) else calls, seed)
-    identity = {"target": target.describe(), "design": design.to_dict(), "block": plan.block, "seed": seed}
-    record = Store(store, identity) if store is not None else None
+    plan = Plan(target, design, runs, BLOCK if own is not None else calls, seed)
+    record = None if store is None else Store(store, _identity(plan, alpha, stop_early))
     counts = Counts(0, 0, 0, design.size)
+
+    def report(anytime: bool) -> AuditReport:
+        told, seconds = target.describe() | {"versions": _versions()}, time.perf_counter() - started
+        return AuditReport(told, promise, counts, design, alpha, runs, anytime, seed, seconds)
+
     try:
         for block in counts_in_order(plan, executor, n_jobs, record):
             counts = counts + block
@@ -90,22 +98,53 @@ def audit(
                 watch(counts, runs)
             if stop_early and _refuted(counts, promise, alpha):
                 break
+    except KeyboardInterrupt:
+        raise AuditInterrupted(report(anytime=True)) from None
     finally:
         if record is not None:
             record.close()
-    told = target.describe() | {"versions": _versions()}
-    return AuditReport(told, promise, counts, design, alpha, runs, stop_early, seed, time.perf_counter() - started)
+    return report(anytime=stop_early)
 
 
-def _refuted(counts: Counts, claim: ApproxDP, alpha: float) -> bool:
-    """Whether the anytime certificate is above the claim; its e-value, which is quicker, must be large for that."""
-    if statistics.log_e_value(counts, claim.epsilon, claim.delta) < -math.log(alpha):
-        return False
-    return statistics.anytime_epsilon(counts, alpha, claim.delta) > claim.epsilon
+class AuditInterrupted(KeyboardInterrupt):
+    """Somebody stopped the audit; `report` is on the runs until then, with a certificate that allows stopping."""
+
+    def __init__(self, report: AuditReport) -> None:
+        super().__init__(report.sentence())
+        self.report = report
+
+
+def _identity(plan: Plan, alpha: float, stop_early: bool) -> dict[str, Any]:
+    """What must be the same to go on from recorded blocks.
+
+    Runs and alpha too: the design depends on them, and who adds runs after a look at the outcome needs `stop_early`.
+    """
+    code = getattr(plan.target, "code", None)
+    try:
+        source = inspect.getsource(code.load() if isinstance(code, Reference) else code)  # type: ignore[arg-type]
+    except (OSError, TypeError):  # not written in a file
+        source = ""
+    long = repr((source, plan.target.records, getattr(plan.target, "parameters", None), plan.design.universe.tolist()))
+    return {
+        "target": plan.target.describe(),
+        "code, records and suspects": hashlib.sha256(long.encode()).hexdigest(),
+        "design": plan.design.to_dict(),
+        "runs": plan.runs,
+        "alpha": alpha,
+        "stop early": stop_early,
+        "block": plan.block,
+        "seed": plan.seed,
+    }
+
+
+def _refuted(counts: Counts, promise: ApproxDP, alpha: float) -> bool:
+    """Whether the anytime certificate is above the claim; its e-value, which is quick, must then be large."""
+    large = statistics.log_e_value(counts, promise.epsilon, promise.delta) >= -math.log(alpha)
+    return large and statistics.anytime_epsilon(counts, alpha, promise.delta) > promise.epsilon
 
 
 def _design(
-    target: Target, known: Mechanism | None, scorer: Scorer | None, runs: int, alpha: float, seed: int
+    target: Target, known: Mechanism | None, scorer: Scorer | None, runs: int, alpha: float, delta: float, seed: int
 ) -> Design:
     if scorer is not None:
         return Design(np.arange(target.size), 1e-9, scorer)
@@ -115,18 +154,20 @@ def _design(
             f"The family has {known.size} records, the code under test {target.size}; they must be the same.",
             ParameterError,
         )
-    return choose(target, KnownScorer(known) if known is not None else None, runs, alpha, generator(seed, -1))
+    likelihood = None if known is None else KnownScorer(known)
+    return choose(target, likelihood, runs, alpha, delta, generator(seed, -1))
 
 
-def _claim(claim: Any, subject: Any) -> ApproxDP:
+def _claim(claim: Any, own: Mechanism | None) -> ApproxDP:
     if claim is None:
-        require(isinstance(subject, Mechanism), "What does the code claim? Give an epsilon as `claim`.", ParameterError)
+        if own is None:
+            fail("What does the code claim? Give an epsilon as `claim`.", ParameterError)
         require(
-            math.isfinite(subject.epsilon),
-            f"{subject!r} keeps no finite epsilon at delta 0. Give a claim with a delta, as in ApproxDP(1.0, 1e-5).",
+            math.isfinite(own.epsilon),
+            f"{own!r} keeps no finite epsilon at delta 0. Give a claim with a delta, as in ApproxDP(1.0, 1e-5).",
             ParameterError,
         )
-        return ApproxDP(subject.epsilon, 0.0)
+        return ApproxDP(own.epsilon, 0.0)
     if isinstance(claim, ApproxDP):
         claim.require_replace_one()
         return claim
@@ -150,13 +191,13 @@ def audit_recorded(
     until those of one suspect are used up: so they are independent, with a uniform suspect, whatever was recorded.
     """
     started = time.perf_counter()
+    require(0 < as_number("alpha", alpha) < 1, f"alpha must lie strictly between 0 and 1, got {alpha:g}")
     promise, rng = _claim(claim, None), generator(as_whole("seed", seed, least=0), -1)
     codes, outputs = runs.records, runs.outputs
     require(np.unique(codes).size >= 2, "An audit needs recorded runs of at least two records.", ParameterError)
     order = rng.permutation(codes.size)
     learn, rest = order[: codes.size // 2], order[codes.size // 2 :]
-    require(np.unique(codes[learn]).size >= 2, "There are too few recorded runs to learn from.", ParameterError)
-    design = learned_design(outputs[learn], codes[learn], runs.size, rest.size, alpha)
+    design = learned_design(outputs[learn], codes[learn], rest.size, alpha, promise.delta)
     waiting = [list(rest[codes[rest] == record]) for record in design.universe]
     drawn: list[tuple[int, int]] = []
     while True:

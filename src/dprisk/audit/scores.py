@@ -23,6 +23,7 @@ from dprisk.types import AnyArray, FloatArray, IntArray
 MOST_VALUES = 256  # distinct numbers beyond which they are put into bins
 BINS = 64
 SMOOTHING = 0.5  # added to each count
+LARGEST = np.finfo(float).max
 
 
 class Scorer(ABC):
@@ -97,17 +98,16 @@ class LearnedScorer(Scorer):
     Entries of a row are treated as if they were independent given the record.
     """
 
-    def __init__(self, outputs: Any, records: IntArray, size: int) -> None:
+    def __init__(self, outputs: Any, records: IntArray) -> None:
         require(len(outputs) == records.size > 0, "Learning needs a pilot run for each record.", ParameterError)
-        self.is_rows = getattr(outputs, "ndim", 1) == 2
-        columns = outputs.T if self.is_rows else [outputs]
-        self.columns = [_Frequencies(column, records, size) for column in columns]
+        self.known, codes = np.unique(records, return_inverse=True)  # the others have no scores
+        self.columns = [_Frequencies(column, codes, self.known.size) for column in _columns(outputs)]
 
     def scores(self, outputs: Any, records: IntArray) -> FloatArray:
-        columns = outputs.T if self.is_rows else [outputs]
+        places = np.searchsorted(self.known, records)
         total = np.zeros((len(outputs), records.size))
-        for column, known in zip(columns, self.columns, strict=True):
-            total += known.logs(column)[:, records]
+        for column, known in zip(_columns(outputs), self.columns, strict=True):
+            total += known.logs(column)[:, places]
         return total
 
     def describe(self) -> str:
@@ -146,6 +146,11 @@ class _Frequencies:
 
 
 _ODD: tuple[Callable[[Any], Any], ...] = (np.isnan, np.isposinf, np.isneginf)
+
+
+def _columns(outputs: AnyArray) -> Any:
+    """The entries of the outputs one by one: rows, tables and so on are taken apart."""
+    return outputs.reshape(len(outputs), -1).T if outputs.ndim > 1 else [outputs]
 
 
 def _comparable(values: AnyArray) -> AnyArray:

@@ -239,6 +239,16 @@ def _rate(log_odds: float) -> float:
     return math.exp(log_odds) / (1 + math.exp(log_odds))
 
 
+def clopper_pearson(successes: int, trials: int, alpha: float) -> tuple[float, float]:
+    """A lower and an upper bound on the chance of success, each wrong with probability at most alpha.
+
+    >>> clopper_pearson(0, 10, 0.05)[0], round(clopper_pearson(0, 10, 0.05)[1], 4)  # the rule of three: 1 - 0.05^(1/10)
+    (0.0, 0.2589)
+    """
+    low = _rate(_lower_log_odds(successes, trials, alpha))
+    return low, _rate(-_lower_log_odds(trials - successes, trials, alpha))
+
+
 # --- at every moment at once ---
 
 

@@ -503,12 +503,18 @@ def _has_code(value: Any) -> bool:
 
 
 _GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
+_SHARED = threading.RLock()  # what is seeded belongs to all threads: one block at a time
 
 
 @contextlib.contextmanager
 def _seeded(seed: int, generators: Sequence[Any]) -> Iterator[None]:
     """All randomness that can be seeded, seeded for a block; the global state of before is put back after it."""
     words: AnyArray = np.random.SeedSequence(seed).generate_state(4 + 4 * len(generators))
+    with _SHARED:
+        yield from _seed_and_restore(words, generators)
+
+
+def _seed_and_restore(words: AnyArray, generators: Sequence[Any]) -> Iterator[None]:
     plain, legacy = random.getstate(), np.random.get_state()  # noqa: NPY002, what audited code may draw from
     random.seed(int(words[0]) << 32 | int(words[1]))
     np.random.seed(words[:4])  # noqa: NPY002

@@ -12,14 +12,17 @@ from click.core import ParameterSource
 
 from dprisk.audit.outputs import recorded
 from dprisk.audit.report import AuditReport
-from dprisk.audit.run import audit, audit_recorded
+from dprisk.audit.run import AuditInterrupted, audit, audit_recorded
 from dprisk.audit.statistics import Counts, anytime_epsilon
 from dprisk.cli.names import MECHANISMS, OF_A_MECHANISM, Options, flag, options
 from dprisk.errors import ParameterError, fail, require
 from dprisk.guarantees import ApproxDP
+from dprisk.mechanisms import Matrix
 from dprisk.tables import natural
 
-VIOLATED = 1  # the exit code
+OF_MECHANISMS = sorted({option for kind in MECHANISMS.values() for option in kind.options} - {"space"})
+
+VIOLATED, INTERRUPTED = 1, 130  # exit codes
 
 
 @click.command("audit")
@@ -29,7 +32,7 @@ VIOLATED = 1  # the exit code
 @click.option("--records", help="Code: its possible records, as in 0..9 or low,middle,high.")
 @click.option("--outputs", type=click.Path(path_type=Path), help="A file of recorded runs: columns record and output.")
 @click.option("--claim", type=float, help="The claimed epsilon; that of the mechanism if left out.")
-@click.option("--delta", type=float, default=0.0, show_default=True, help="The claimed delta.")
+@click.option("--delta", type=float, help="The claimed delta, 0 if left out.")
 @click.option("--runs", type=int, default=100_000, show_default=True, help="How often the code is run.")
 @click.option("--alpha", type=float, default=0.01, show_default=True, help="Chance that the certificate is wrong.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same report.")
@@ -46,23 +49,28 @@ def audit_command(context: click.Context, /, as_json: bool, **given: Any) -> Non
     Runs a mechanism, a function or recorded outputs against a claimed epsilon. Certifies a lower bound on the true
     epsilon. Ends with code 1 if the claim is violated.
     """
-    if given["outputs"] is not None:
-        for option in sorted(given.keys() - {"outputs", "claim", "delta", "alpha", "seed"}):
-            here = context.get_parameter_source(option) is not ParameterSource.DEFAULT
-            require(not here, f"{flag(option)} has no meaning with --outputs.")
-    report = _recorded(given) if given["outputs"] is not None else _run(given)
-    click.echo(json.dumps(report.to_dict(), indent=2) if as_json else _told(report))
-    context.exit(VIOLATED if report.verdict == "violated" else 0)
-
-
-def _run(given: Options) -> AuditReport:
     require(
-        (given["code"] is None) != (given["mechanism"] is None),
+        [given[subject] for subject in ("code", "mechanism", "outputs")].count(None) == 2,
         "Give either --mechanism, PACKAGE.MODULE:FUNCTION, or a file of --outputs.",
     )
-    require(given["claim"] is not None or not given["delta"], "--delta is part of a claim: give --claim too.")
-    subject, records = _mechanism(given) if given["mechanism"] else _code(given)
-    claim = None if given["claim"] is None else ApproxDP(given["claim"], given["delta"])
+    typed = {name for name in given if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    interrupted = False
+    try:
+        report = _recorded(given, typed) if given["outputs"] is not None else _run(given, typed)
+    except AuditInterrupted as stop:
+        report, interrupted = stop.report, True
+        click.echo(err=True)  # behind ^C, or what _Live wrote
+    click.echo(json.dumps(report.to_dict(), indent=2) if as_json else _told(report))
+    context.exit(INTERRUPTED if interrupted else VIOLATED if report.verdict == "violated" else 0)
+
+
+def _run(given: Options, typed: set[str]) -> AuditReport:
+    subject, records = _mechanism(given) if given["mechanism"] is not None else _code(given)
+    require(given["delta"] is None or given["claim"] is not None, "--delta is part of a claim: give --claim as well.")
+    require(
+        given["cluster"] is None or "jobs" not in typed, "--jobs are local workers; a --cluster brings its own workers."
+    )
+    claim = None if given["claim"] is None else ApproxDP(given["claim"], given["delta"] or 0.0)
     return audit(
         subject,
         claim,
@@ -75,7 +83,7 @@ def _run(given: Options) -> AuditReport:
         executor=_cluster(given["cluster"]),
         store=given["store"],
         timeout=given["timeout"],
-        watch=_Live(given["alpha"], given["delta"]) if sys.stderr.isatty() else None,
+        watch=_Live(given["alpha"], given["delta"] or 0.0) if sys.stderr.isatty() else None,
     )
 
 
@@ -83,14 +91,23 @@ def _mechanism(given: Options) -> tuple[Any, None]:
     name = given["mechanism"]
     require(name in MECHANISMS, f"There is no mechanism {name!r}; choose one of {', '.join(MECHANISMS)}.")
     takes = MECHANISMS[name].options
-    for option in sorted({option for kind in MECHANISMS.values() for option in kind.options} - {"space"}):
+    for option in OF_MECHANISMS:
         require(given[option] is None or option in takes, f"{flag(option)} has no meaning for {name}.")
     require(given["records"] is None, "--records is for code; a mechanism has --size.")
+    require(given["timeout"] is None, "--timeout is for code; a mechanism needs none.")
+    if given["matrix"] is not None:
+        matrix = Matrix.from_file(given["matrix"])
+        require(
+            given["size"] in (None, matrix.size), f"--size says {given['size']} records, the matrix has {matrix.size}."
+        )
+        return matrix, None
     size = fail("--size is missing: how many possible records are there?") if given["size"] is None else given["size"]
     return MECHANISMS[name].make(size, given | {"space": None}), None
 
 
 def _code(given: Options) -> tuple[str, list[Any]]:
+    for option in OF_MECHANISMS:
+        require(given[option] is None, f"{flag(option)} is for mechanisms; what the code promises is its --claim.")
     require(given["claim"] is not None, "--claim is missing: which epsilon does the code promise?")
     require(given["size"] is None, "--size is for mechanisms; the code has --records.")
     require(given["records"] is not None, "--records is missing, as in --records 0..9.")
@@ -109,9 +126,11 @@ def _records(text: str) -> list[Any]:
     return list(range(low, high + 1))
 
 
-def _recorded(given: Options) -> AuditReport:
+def _recorded(given: Options, typed: set[str]) -> AuditReport:
+    for option in sorted(typed - {"outputs", "claim", "delta", "alpha", "seed"}):
+        fail(f"{flag(option)} has no meaning with --outputs, which are runs of the past.")
     require(given["claim"] is not None, "--claim is missing: which epsilon does the code promise?")
-    claim = ApproxDP(given["claim"], given["delta"])
+    claim = ApproxDP(given["claim"], given["delta"] or 0.0)
     return audit_recorded(recorded(given["outputs"]), claim, alpha=given["alpha"], seed=given["seed"])
 
 

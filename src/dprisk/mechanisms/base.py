@@ -218,7 +218,8 @@ class Mechanism(ABC):
 def leads(scores: FloatArray) -> tuple[IntArray, FloatArray]:
     """The place of the largest score in each row of at least two, and how far it leads the second."""
     two = np.partition(scores, -2, axis=1)[:, -2:]
-    return scores.argmax(axis=1), two[:, 1] - two[:, 0]
+    possible = two[:, 1] > -np.inf  # for one of the records; otherwise none leads
+    return scores.argmax(axis=1), np.subtract(two[:, 1], two[:, 0], where=possible, out=np.zeros(len(two)))
 
 
 def _pairwise_knots(table: FloatArray, record: int) -> Knots:
