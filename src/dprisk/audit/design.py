@@ -21,6 +21,8 @@ from dprisk.mechanisms.base import leads
 from dprisk.types import AnyArray, FloatArray, IntArray
 
 PILOT_RUNS, FEWEST_PILOT_RUNS, PILOT_CELLS = 4000, 500, 1 << 19  # of a known mechanism, for each size that is tried
+PILOT_STEP = 200  # of them at a time
+MOST_WORSE = 4  # sizes in a row that are tried in vain
 LEARNING_RUNS = 300  # of unknown code, for each record
 MOST_LEARNED = 64  # records that are looked at in unknown code
 MARGINS = np.linspace(0.0, 1.0, 41)
@@ -75,26 +77,38 @@ def _choose_for_sets(
 def _choose_known(target: Target, scorer: KnownScorer, runs: int, alpha: float, rng: np.random.Generator) -> Design:
     """Sizes up to a few times e^epsilon are tried on the mechanism itself, not on the code under test.
 
-    What an answer is right with is read off the likelihood: for tiny rates of error no pilot would see one.
+    What an answer is right with is read off the likelihood: for tiny rates of error no pilot would see one. Once a few
+    sizes in a row were no better, larger ones are not tried.
     """
-    mechanism, order = scorer.mechanism, rng.permutation(target.size)
-    epsilon = min(mechanism.epsilon, 40.0)
-    best, chosen = -1.0, Design(order[:2], 1e-9, scorer)
+    order = rng.permutation(target.size)
+    epsilon = min(scorer.mechanism.epsilon, 40.0)
+    best, worse, chosen = -1.0, 0, Design(order[:2], 1e-9, scorer)
     for size in _sizes(target.size, epsilon):
         universe = order[:size]
-        count = max(FEWEST_PILOT_RUNS, min(PILOT_RUNS, PILOT_CELLS // size))
-        outputs = mechanism.sample(universe[rng.integers(size, size=count)], rng)
-        scores = scorer.scores(outputs, universe)
-        lead = leads(scores)[1]
-        top = scores.max(axis=1, keepdims=True)
-        sure = 1 / np.exp(scores - top).sum(axis=1)  # the chance that the best is right
+        lead, sure = _pilot(scorer, universe, max(FEWEST_PILOT_RUNS, min(PILOT_RUNS, PILOT_CELLS // size)), rng)
+        worse += 1
         for margin in _margins(lead):
             answered = lead >= margin
             rates = float((sure * answered).mean()), float(((1 - sure) * answered).mean())
             worth = expected_certificate(*rates, runs, size, alpha)
             if worth > best * (1 + 1e-9):
-                best, chosen = worth, Design(universe, float(margin), scorer)
+                best, worse, chosen = worth, 0, Design(universe, float(margin), scorer)
+        if worse == MOST_WORSE:
+            break
     return chosen
+
+
+def _pilot(
+    scorer: KnownScorer, universe: IntArray, count: int, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """The leads in some runs of a known mechanism, and the chance that the best is right; a few runs at a time."""
+    parts = []
+    for truth in np.array_split(rng.integers(universe.size, size=count), 1 + count // PILOT_STEP):
+        scores = scorer.scores(scorer.mechanism.sample(universe[truth], rng), universe)
+        top = scores.max(axis=1, keepdims=True)
+        parts.append((leads(scores)[1], 1 / np.exp(scores - top).sum(axis=1)))
+    lead, sure = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return lead, sure
 
 
 def _choose_learned(target: Target, runs: int, alpha: float, rng: np.random.Generator) -> Design:

@@ -25,6 +25,7 @@ from dprisk.mechanisms import Mechanism
 
 BLOCK = 10_000  # runs of a known mechanism in a block
 CALLS = 500  # runs of unknown code in a block
+HELD = 1 << 21  # bytes of outputs of a known mechanism that are held at once, few enough to stay in the cache
 
 
 def audit(
@@ -69,8 +70,8 @@ def audit(
     require(0 < alpha < 1, f"alpha must lie strictly between 0 and 1, got {alpha:g}")
     known = subject if isinstance(subject, Mechanism) else family
     design = _design(target, known, scorer, runs, alpha, seed)
-    calls = CALLS // 5 if stop_early else CALLS
-    plan = Plan(target, design, runs, BLOCK if isinstance(subject, Mechanism) else calls, seed)
+    block = BLOCK if isinstance(subject, Mechanism) else CALLS // 5 if stop_early else CALLS
+    plan = Plan(target, design, runs, block, seed, _step(subject, block))
     identity = {"target": target.describe(), "design": design.to_dict(), "block": plan.block, "seed": seed}
     record = Store(store, identity) if store is not None else None
     counts = Counts(0, 0, 0, design.size)
@@ -100,6 +101,13 @@ def _design(
             ParameterError,
         )
     return choose(target, KnownScorer(known) if known is not None else None, runs, alpha, generator(seed, -1))
+
+
+def _step(subject: Any, block: int) -> int:
+    """How many runs of a block to make at once: all of code that is called, of a mechanism what fits."""
+    if not isinstance(subject, Mechanism):
+        return block
+    return max(1, min(block, HELD // np.asarray(subject.sample(np.array([0]), np.random.default_rng(0))).nbytes))
 
 
 def _claim(claim: Any, subject: Any) -> ApproxDP:
