@@ -23,7 +23,9 @@ from dprisk.types import AnyArray, FloatArray, IntArray
 PILOT_RUNS, FEWEST_PILOT_RUNS, PILOT_CELLS = 4000, 500, 1 << 19  # of a known mechanism, for each size that is tried
 PILOT_STEP = 200  # of them at a time
 MOST_WORSE = 4  # sizes in a row that are tried in vain
-LEARNING_RUNS = 300  # of unknown code, for each record
+LEARNING_RUNS, MOST_LEARNING_RUNS = 300, 10_000  # of unknown code, for each record
+LEARNING_SHARE = 0.1  # of the runs planned, within these limits
+DOUBT = 0.01  # chance that what pilot runs promise is too good
 MOST_LEARNED = 64  # records that are looked at in unknown code
 MARGINS = np.linspace(0.0, 1.0, 41)
 
@@ -114,7 +116,8 @@ def _pilot(
 def _choose_learned(target: Target, runs: int, alpha: float, rng: np.random.Generator) -> Design:
     """Pilot runs of the code itself, the same number for each of the records that are looked at."""
     every = rng.permutation(target.size)[:MOST_LEARNED]
-    pilot = rng.permutation(np.repeat(every, LEARNING_RUNS))
+    each = min(MOST_LEARNING_RUNS, max(LEARNING_RUNS, round(LEARNING_SHARE * runs / every.size)))
+    pilot = rng.permutation(np.repeat(every, each))
     return learned_design(target.sample(pilot, rng), pilot, target.size, runs, alpha)
 
 
@@ -134,7 +137,8 @@ def learned_design(outputs: AnyArray, records: IntArray, size: int, runs: int, a
             answered = lead >= margin
             correct, wrong = int((right & answered).sum()), int((~right & answered).sum())
             rates = (correct + 1) / (mine.sum() + 2), (wrong + 1) / (mine.sum() + 2)
-            worth = expected_certificate(*rates, runs, universe.size, alpha)
+            seen = expected_certificate(*rates, float(mine.sum()), universe.size, DOUBT)  # less luck than a best guess
+            worth = min(seen, expected_certificate(*rates, runs, universe.size, alpha))
             if worth > best * (1 + 1e-9):
                 best, chosen = worth, Design(universe, float(margin), scorer)
     return chosen

@@ -24,7 +24,8 @@ from dprisk.guarantees import ApproxDP, PureDP
 from dprisk.mechanisms import Mechanism
 
 BLOCK = 10_000  # runs of a known mechanism in a block
-CALLS = 500  # runs of unknown code in a block
+CALLS = 1000  # runs of unknown code in a block
+LOOKS = 100  # the same if the audit may end at each block
 HELD = 1 << 21  # bytes of outputs of a known mechanism that are held at once, few enough to stay in the cache
 
 
@@ -70,7 +71,7 @@ def audit(
     require(0 < alpha < 1, f"alpha must lie strictly between 0 and 1, got {alpha:g}")
     known = subject if isinstance(subject, Mechanism) else family
     design = _design(target, known, scorer, runs, alpha, seed)
-    block = BLOCK if isinstance(subject, Mechanism) else CALLS // 5 if stop_early else CALLS
+    block = BLOCK if isinstance(subject, Mechanism) else LOOKS if stop_early else CALLS
     plan = Plan(target, design, runs, block, seed, _step(subject, block))
     identity = {"target": target.describe(), "design": design.to_dict(), "block": plan.block, "seed": seed}
     record = Store(store, identity) if store is not None else None

@@ -18,7 +18,8 @@ from dprisk.mechanisms.base import leads
 from dprisk.types import AnyArray, FloatArray, IntArray
 
 MOST_VALUES = 256  # distinct numbers beyond which they are put into bins
-BINS = 64
+FEWEST_BINS, MOST_BINS = 8, 64
+IN_A_BIN = 150  # numbers that should fall into one
 SMOOTHING = 0.5  # added to each count
 
 
@@ -85,7 +86,8 @@ class _Frequencies:
         self.edges: FloatArray | None = None
         distinct = np.unique(array)
         if distinct.size > MOST_VALUES and np.issubdtype(array.dtype, np.number):
-            self.edges = np.unique(np.quantile(array, np.linspace(0, 1, BINS + 1)[1:-1]))
+            bins = min(MOST_BINS, max(FEWEST_BINS, array.size // IN_A_BIN))
+            self.edges = np.unique(np.quantile(array, np.linspace(0, 1, bins + 1)[1:-1]))
             code, count = np.searchsorted(self.edges, array), self.edges.size + 1
         else:
             self.values = distinct
