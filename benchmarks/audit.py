@@ -128,10 +128,13 @@ def speed(quick: bool, sizes: Sequence[int], names: Sequence[str]) -> None:
     for size in sizes:
         for name in names:
             mechanism = PROTOCOLS[name](size, 1.0)
-            runs = (20_000 if quick else 200_000) // (10 if name == "SHE" else 1)
+            runs = (100_000 if quick else 1_000_000) // (10 if name == "SHE" else 1)
+            audit(mechanism, runs=1)  # loads what is loaded once
             prepared = seconds(partial(audit, mechanism, runs=1), 1)
-            one = (seconds(partial(audit, mechanism, runs=runs), 2) - prepared) * 1e6 / runs + prepared
-            both = (seconds(partial(audit, mechanism, runs=runs, n_jobs=WORKERS), 2) - prepared) * 1e6 / runs + prepared
+            one, both = (
+                prepared + (seconds(partial(audit, mechanism, runs=runs, n_jobs=jobs), 1) - prepared) * 1e6 / runs
+                for jobs in (1, WORKERS)
+            )
             text = f"   {name:3} m={size:<4} one core {one:6.2f}   two {both:6.2f}"
             if size == 3052:
                 limit = LIMITS.get(name, 10.0)

@@ -218,7 +218,7 @@ class SubsetSelection(SetProtocol):
 
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
         numbers = self._records(records)
-        member = np.zeros((numbers.size, self.size), dtype=bool)
+        member = np.empty((numbers.size, self.size), dtype=bool)
         step = max(1, SAMPLE_CELLS // self.size)
         for start in range(0, numbers.size, step):
             self._draw(numbers[start : start + step], member[start : start + step], rng)
