@@ -415,7 +415,7 @@ def test_an_interruption_carries_the_report_so_far(tmp_path: Path) -> None:
         audit(laplace, 1.0, **given, store=store, watch=stop)
     assert isinstance(stopped.value, AuditInterrupted)
     assert stopped.value.report.verdict == "undecided"
-    assert stopped.value.report.counts.runs == 1500
+    assert stopped.value.report.counts.runs == 2000
     assert same(audit(laplace, 1.0, **given, store=store)) == same(audit(laplace, 1.0, **given))
 
 
@@ -712,7 +712,7 @@ def test_gross_bugs_are_found_quickly() -> None:
 
     with pytest.raises(AssertionError):
         assert_private(code, 1.0, [0, 1], runs=1_000_000)
-    assert len(calls) < 1000
+    assert len(calls) < 3000
 
 
 @pytest.mark.parametrize(

@@ -33,13 +33,14 @@ AHEAD = 2  # blocks in flight for each worker, beyond which none is submitted
 
 @dataclass(frozen=True)
 class Plan:
-    """What is run: `runs` runs in blocks of `block`, from one seed."""
+    """What is run: `runs` runs in blocks of `block`, from one seed. Outputs are held for `step` runs at a time."""
 
     target: Target
     design: Design
     runs: int
     block: int
     seed: int
+    step: int
 
     @property
     def blocks(self) -> int:
@@ -51,9 +52,13 @@ class Plan:
         count = min(self.block, self.runs - number * self.block)
         rng = generator(self.seed, number)
         truth = rng.integers(self.design.size, size=count)
-        answers = self.design.answers(self.target.sample(self.design.universe[truth], rng))
-        answered, correct = answers >= 0, answers == truth
-        return Counts(count, int(answered.sum()), int(correct.sum()), self.design.size)
+        answered = correct = 0
+        for start in range(0, count, self.step):
+            mine = truth[start : start + self.step]
+            answers = self.design.answers(self.target.sample(self.design.universe[mine], rng))
+            answered += int((answers >= 0).sum())
+            correct += int((answers == mine).sum())
+        return Counts(count, answered, correct, self.design.size)
 
 
 def generator(seed: int, number: int) -> np.random.Generator:

@@ -22,7 +22,11 @@ from dprisk.mechanisms.base import leads
 from dprisk.types import AnyArray, FloatArray, IntArray
 
 PILOT_RUNS, FEWEST_PILOT_RUNS, PILOT_CELLS = 4000, 500, 1 << 19  # of a known mechanism, for each size that is tried
-LEARNING_RUNS = 300  # of unknown code, for each record
+PILOT_STEP = 200  # of them at a time
+MOST_WORSE = 4  # sizes in a row that are tried in vain
+LEARNING_RUNS, MOST_LEARNING_RUNS = 300, 10_000  # of unknown code, for each record
+LEARNING_SHARE = 0.1  # of the runs planned, within these limits
+DOUBT = 0.01  # chance that what pilot runs promise is too good
 MOST_LEARNED = 64  # records that are looked at in unknown code
 MARGINS = np.linspace(0.0, 1.0, 41)
 CERTAIN = 1e6  # a lead that no margin needs to exceed, infinite ones among them
@@ -81,32 +85,45 @@ def _choose_known(
 ) -> Design:
     """Sizes up to a few times e^epsilon are tried on the mechanism itself, not on the code under test.
 
-    What an answer is right with is read off the likelihood: for tiny rates of error no pilot would see one.
+    What an answer is right with is read off the likelihood: for tiny rates of error no pilot would see one. Once a few
+    sizes in a row were no better, larger ones are not tried.
     """
-    mechanism, order = scorer.mechanism, rng.permutation(target.size)
-    epsilon = min(mechanism.epsilon, 40.0)
-    best, chosen = -1.0, Design(order[:2], 1e-9, scorer)
+    order = rng.permutation(target.size)
+    epsilon = min(scorer.mechanism.epsilon, 40.0)
+    best, worse, chosen = -1.0, 0, Design(order[:2], 1e-9, scorer)
     for size in _sizes(target.size, epsilon):
         universe = order[:size]
-        count = max(FEWEST_PILOT_RUNS, min(PILOT_RUNS, PILOT_CELLS // size))
-        outputs = mechanism.sample(universe[rng.integers(size, size=count)], rng)
-        scores = scorer.scores(outputs, universe)
-        lead = leads(scores)[1]
-        top = scores.max(axis=1, keepdims=True)
-        sure = 1 / np.exp(scores - top).sum(axis=1)  # the chance that the best is right
+        lead, sure = _pilot(scorer, universe, max(FEWEST_PILOT_RUNS, min(PILOT_RUNS, PILOT_CELLS // size)), rng)
+        worse += 1
         for margin in _margins(lead):
             answered = lead >= margin
             rates = float((sure * answered).mean()), float(((1 - sure) * answered).mean())
             worth = expected_certificate(*rates, runs, size, alpha, delta)
             if worth > best * (1 + 1e-9):
-                best, chosen = worth, Design(universe, float(margin), scorer)
+                best, worse, chosen = worth, 0, Design(universe, float(margin), scorer)
+        if worse == MOST_WORSE:
+            break
     return chosen
+
+
+def _pilot(
+    scorer: KnownScorer, universe: IntArray, count: int, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """The leads in some runs of a known mechanism, and the chance that the best is right; a few runs at a time."""
+    parts = []
+    for truth in np.array_split(rng.integers(universe.size, size=count), 1 + count // PILOT_STEP):
+        scores = scorer.scores(scorer.mechanism.sample(universe[truth], rng), universe)
+        top = scores.max(axis=1, keepdims=True)
+        parts.append((leads(scores)[1], 1 / np.exp(scores - top).sum(axis=1)))
+    lead, sure = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return lead, sure
 
 
 def _choose_learned(target: Target, runs: int, alpha: float, delta: float, rng: np.random.Generator) -> Design:
     """Pilot runs of the code itself, the same number for each of the records that are looked at."""
     every = rng.permutation(target.size)[:MOST_LEARNED]
-    pilot = rng.permutation(np.repeat(every, LEARNING_RUNS))
+    each = min(MOST_LEARNING_RUNS, max(LEARNING_RUNS, round(LEARNING_SHARE * runs / every.size)))
+    pilot = rng.permutation(np.repeat(every, each))
     return learned_design(target.sample(pilot, rng), pilot, runs, alpha, delta)
 
 
@@ -128,7 +145,8 @@ def learned_design(outputs: AnyArray, records: IntArray, runs: int, alpha: float
             answered = lead >= margin
             correct, wrong = int((right & answered).sum()), int((~right & answered).sum())
             rates = (correct + 1) / (mine.sum() + 2), (wrong + 1) / (mine.sum() + 2)
-            worth = expected_certificate(*rates, runs, universe.size, alpha, delta)
+            seen = expected_certificate(*rates, float(mine.sum()), universe.size, DOUBT, delta)  # luck left out
+            worth = min(seen, expected_certificate(*rates, runs, universe.size, alpha, delta))
             if worth > best * (1 + 1e-9):
                 best, chosen = worth, Design(universe, float(margin), scorer)
     return chosen

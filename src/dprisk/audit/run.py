@@ -27,7 +27,10 @@ from dprisk.guarantees import ApproxDP, PureDP
 from dprisk.mechanisms import Mechanism
 
 BLOCK = 10_000  # runs of a known mechanism in a block
-CALLS = 500  # runs of unknown code in a block
+CALLS = 1000  # runs of unknown code in a block
+LOOKS = 100  # the same if the audit may end at each block
+EARLY = 20_000  # runs that an audit which may end early is designed for, so that its pilot is short
+HELD = 1 << 21  # bytes of outputs of a known mechanism that are held at once, few enough to stay in the cache
 
 
 def audit(
@@ -81,9 +84,9 @@ def audit(
         "on from a store. Give the mechanism that it claims to be as `family`, or leave out the store.",
         ParameterError,
     )
-    design = _design(target, known, scorer, runs, alpha, promise.delta, seed)
-    calls = CALLS // 5 if stop_early else CALLS
-    plan = Plan(target, design, runs, BLOCK if own is not None else calls, seed)
+    design = _design(target, known, scorer, min(runs, EARLY) if stop_early else runs, alpha, promise.delta, seed)
+    block = BLOCK if own is not None else LOOKS if stop_early else CALLS
+    plan = Plan(target, design, runs, block, seed, _step(own, block))
     record = None if store is None else Store(store, _identity(plan, alpha, stop_early))
     counts = Counts(0, 0, 0, design.size)
 
@@ -92,8 +95,8 @@ def audit(
         return AuditReport(told, promise, counts, design, alpha, runs, anytime, seed, seconds)
 
     try:
-        for block in counts_in_order(plan, executor, n_jobs, record):
-            counts = counts + block
+        for more in counts_in_order(plan, executor, n_jobs, record):
+            counts = counts + more
             if watch is not None:
                 watch(counts, runs)
             if stop_early and _refuted(counts, promise, alpha):
@@ -156,6 +159,13 @@ def _design(
         )
     likelihood = None if known is None else KnownScorer(known)
     return choose(target, likelihood, runs, alpha, delta, generator(seed, -1))
+
+
+def _step(own: Mechanism | None, block: int) -> int:
+    """How many runs of a block to make at once: all of code that is called, of a mechanism what fits."""
+    if own is None:
+        return block
+    return max(1, min(block, HELD // np.asarray(own.sample(np.array([0]), np.random.default_rng(0))).nbytes))
 
 
 def _claim(claim: Any, own: Mechanism | None) -> ApproxDP:

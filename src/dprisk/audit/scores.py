@@ -21,9 +21,9 @@ from dprisk.mechanisms.base import leads
 from dprisk.types import AnyArray, FloatArray, IntArray
 
 MOST_VALUES = 256  # distinct numbers beyond which they are put into bins
-BINS = 64
+FEWEST_BINS, MOST_BINS = 8, 64
+IN_A_BIN = 150  # numbers that should fall into one
 SMOOTHING = 0.5  # added to each count
-LARGEST = np.finfo(float).max
 
 
 class Scorer(ABC):
@@ -123,7 +123,8 @@ class _Frequencies:
         self.edges: FloatArray | None = None
         if self.values.size > MOST_VALUES and np.issubdtype(array.dtype, np.number):
             finite = array[np.isfinite(array)]
-            self.edges = np.unique(np.quantile(finite, np.linspace(0, 1, BINS + 1)[1:-1]))
+            bins = min(MOST_BINS, max(FEWEST_BINS, finite.size // IN_A_BIN))
+            self.edges = np.unique(np.quantile(finite, np.linspace(0, 1, bins + 1)[1:-1]))
         count = self.values.size + 1 if self.edges is None else self.edges.size + 1 + len(_ODD)
         table = np.full((size, count), SMOOTHING)
         np.add.at(table, (records, self._codes(array)), 1.0)

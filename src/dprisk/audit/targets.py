@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.audit.adapters import NEEDS, adapt, version_of
+from dprisk.audit.adapters import NEEDS, Adapted, adapt, version_of
 from dprisk.audit.outputs import Recorded, as_outputs, recorded
 from dprisk.errors import AuditedCodeError, ParameterError, TargetError, as_number, as_whole, fail, require
 from dprisk.guarantees import Guarantee, as_guarantee
@@ -193,13 +193,12 @@ class CodeTarget(Target):
 
     def _function(self, seed: int) -> tuple[Any, ...]:
         """The code for one block: a function of the record or batch, and what it takes besides, over and over."""
-        code = self.code.load() if isinstance(self.code, Reference) else self.code
-        adapted = None if inspect.isroutine(code) else adapt(code, self.records)
+        code, adapted, place = self._resolved
         given = dict(self.parameters or {})
         function: Callable[..., Any] = code
         if adapted is not None:
             function = adapted.for_block(seed)
-        elif (place := generator_parameter(code)) is not None and place not in given:
+        elif place is not None and place not in given:
             generator = np.random.default_rng(seed)
             if (
                 inspect.isfunction(code)
@@ -212,14 +211,20 @@ class CodeTarget(Target):
         return (function if self.post is None else _Then(function, self.post),)
 
     @cached_property
-    def _generators(self) -> list[Any]:
+    def _resolved(self) -> tuple[Any, Adapted | None, str | None]:
+        """The code itself, as another library's mechanism if it is one, and its parameter for a generator."""
         code = self.code.load() if isinstance(self.code, Reference) else self.code
         adapted = None if inspect.isroutine(code) else adapt(code, self.records)
+        return code, adapted, generator_parameter(code) if adapted is None else None
+
+    @cached_property
+    def _generators(self) -> list[Any]:
+        code, adapted, _ = self._resolved
         held = held_randomness(partial(code if adapted is None else adapted.call, **(self.parameters or {})))
         return held[0] if self.post is None else held[0] + held_randomness(self.post)[0]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_generators"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_generators", "_resolved")}
 
 
 def as_target(

@@ -27,7 +27,9 @@ from dprisk.guarantees import Guarantee, PureDP, TradeOff
 from dprisk.mechanisms.base import Mechanism
 from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
 
-SAMPLE_CELLS = 1 << 22  # sets are drawn in blocks that stay in the cache
+SAMPLE_CELLS = 1 << 19  # sets are drawn in blocks that stay in the cache
+FEW_RECORDS = 64  # records up to which their columns are looked at, rather than the members of the sets
+SPARSE = 1 / 64  # rate of bits below which those that are on are drawn one by one
 
 
 class SetProtocol(Mechanism):
@@ -101,9 +103,18 @@ class SetProtocol(Mechanism):
 
     def leads(self, outputs: npt.ArrayLike, records: IntArray) -> tuple[IntArray, FloatArray]:
         """A record leads, by epsilon, if it is the only one of them in the set."""
-        member = np.asarray(outputs)[:, records]
-        alone = np.count_nonzero(member, axis=1) == 1
-        return member.argmax(axis=1), np.where(alone, self.epsilon, 0.0)
+        sets = np.asarray(outputs)
+        if records.size <= FEW_RECORDS:
+            member = sets[:, records]
+            return member.argmax(axis=1), np.where(np.count_nonzero(member, axis=1) == 1, self.epsilon, 0.0)
+        place = np.full(self.size, -1)
+        place[records] = np.arange(records.size)
+        row, column = np.divmod(np.flatnonzero(sets), self.size)
+        found = place[column]
+        row, found = row[found >= 0], found[found >= 0]
+        best = np.zeros(len(sets), dtype=np.int64)
+        best[row] = found
+        return best, np.where(np.bincount(row, minlength=len(sets)) == 1, self.epsilon, 0.0)
 
     def _sets(self, outputs: npt.ArrayLike) -> BoolArray:
         member = np.atleast_2d(np.asarray(outputs))
@@ -207,7 +218,7 @@ class SubsetSelection(SetProtocol):
 
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
         numbers = self._records(records)
-        member = np.zeros((numbers.size, self.size), dtype=bool)
+        member = np.empty((numbers.size, self.size), dtype=bool)
         step = max(1, SAMPLE_CELLS // self.size)
         for start in range(0, numbers.size, step):
             self._draw(numbers[start : start + step], member[start : start + step], rng)
@@ -216,24 +227,34 @@ class SubsetSelection(SetProtocol):
     def _draw(self, records: IntArray, member: BoolArray, rng: np.random.Generator) -> None:
         """Fill the rows of `member`: the record or not, and a uniform subset of the others.
 
-        Independent bits, brought to the wanted number by adding or removing random ones, are a uniform subset. Their
-        rate aims two standard deviations low, because adding seldom misses when sets are small.
+        Independent bits, brought to the wanted number by adding random ones, are a uniform subset: no step tells one of
+        the others from another. Their rate aims two standard deviations low, and rows that still get too many start
+        from nothing. As many are added at once as a row lacks; those drawn twice or in vain change nothing. Of a
+        large set its complement is drawn.
         """
-        row, w = np.arange(records.size), self.subset_size
+        w, every, is_large = self.subset_size, np.arange(records.size), 2 * self.subset_size > self.size
         truth = rng.random(records.size) < self.p
-        mean = w - 2 * math.sqrt(w * (1 - w / self.size))
-        if mean > 0:
-            _bernoulli(mean / self.size, member, rng)
-        member[row, records] = False
-        surplus = np.count_nonzero(member, axis=1) - (w - truth)
-        while (todo := np.flatnonzero(surplus)).size:
-            pick = rng.integers(self.size, size=todo.size)
-            remove = surplus[todo] > 0
-            fits = (member[todo, pick] == remove) & (pick != records[todo])
-            done, gone = todo[fits], remove[fits]
-            member[done, pick[fits]] = ~gone
-            surplus[done] -= np.where(gone, 1, -1)
-        member[row, records] = truth
+        wanted = self.size - 1 - w + truth if is_large else w - truth
+        fewer = min(w, self.size - w)
+        aim = fewer - 2 * math.sqrt(fewer * (1 - fewer / self.size))
+        _bernoulli(max(aim, 0.0) / self.size, member, rng)
+        member[every, records] = False
+        lack = wanted - _row_counts(member)
+        over = np.flatnonzero(lack < 0)
+        member[over], lack[over] = False, wanted[over]
+        cells = member.reshape(-1)
+        while (rows := np.flatnonzero(lack)).size:
+            row = np.repeat(rows, lack[rows])
+            pick = rng.integers(self.size - 1, size=row.size)
+            pick += pick >= records[row]
+            pick += row * self.size
+            again = rows[lack[rows] > 1]  # there one may have been drawn twice
+            lack[row[~cells[pick]]] = 0
+            cells[pick] = True
+            lack[again] = wanted[again] - _row_counts(member[again])
+        if is_large:
+            np.logical_not(member, out=member)
+        member[every, records] = truth
 
     def _parameters(self) -> dict[str, Any]:
         return {"epsilon": self.epsilon, "subset_size": self.subset_size}
@@ -461,19 +482,43 @@ class OLH(LocalHashing):
 
 
 def _bernoulli(probability: float, out: BoolArray, rng: np.random.Generator) -> None:
-    """Fill `out` with independent bits.
+    """Fill `out`, which is contiguous, with independent bits.
 
     One random byte decides a bit against the first eight binary digits of the probability; only on a tie (one in
-    256) a second draw of 53 bits decides against the rest. Eight times less randomness, nothing lost.
+    256) a second draw of 53 bits decides against the rest. Eight times less randomness, nothing lost. Rare bits are
+    found by the gaps between them, which are geometric.
     """
-    digits = math.floor(probability * 256)
-    byte = rng.integers(0, 256, size=out.shape, dtype=np.uint8)
-    if digits >= 256:
-        out[:] = True
+    flat = out.reshape(-1)
+    if probability < SPARSE:
+        flat[:] = False
+        _rare(probability, flat, rng)
         return
-    np.less(byte, digits, out=out)
-    tie = byte == digits
-    out[tie] = rng.random(np.count_nonzero(tie)) < probability * 256 - digits
+    digits = math.floor(probability * 256)
+    if digits >= 256:
+        flat[:] = True
+        return
+    byte = rng.integers(1 << 64, size=-(-flat.size // 8), dtype=np.uint64).astype("<u8", copy=False).view(np.uint8)
+    byte = byte[: flat.size]
+    np.less(byte, digits, out=flat)
+    tie = np.flatnonzero(byte == digits)
+    flat[tie] = rng.random(tie.size) < probability * 256 - digits
+
+
+def _rare(probability: float, flat: BoolArray, rng: np.random.Generator) -> None:
+    """Turn on independent bits of a small rate: the gaps are exponential numbers of rate -log(1 - p), rounded down."""
+    start, mean = 0, probability * flat.size
+    count = math.ceil(mean + 4 * math.sqrt(mean) + 4)
+    while probability > 0 and start < flat.size:
+        gaps = np.minimum(rng.standard_exponential(count) / -math.log1p(-probability), flat.size)
+        on = start - 1 + np.cumsum(gaps.astype(np.int64) + 1)
+        flat[on[on < flat.size]] = True
+        start = int(on[-1]) + 1
+
+
+def _row_counts(member: BoolArray) -> IntArray:
+    """How many are on in each row; narrow sums are fast."""
+    narrow = np.uint16 if member.shape[1] < 1 << 16 else np.int64
+    return np.asarray(member.sum(axis=1, dtype=narrow).astype(np.int64))
 
 
 def _log_binom(n: int, k: int) -> float:
