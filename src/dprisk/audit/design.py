@@ -22,6 +22,7 @@ from dprisk.mechanisms.base import leads
 from dprisk.types import AnyArray, FloatArray, IntArray
 
 PILOT_RUNS, FEWEST_PILOT_RUNS, PILOT_CELLS = 4000, 500, 1 << 19  # of a known mechanism, for each size that is tried
+PAIR_RUNS, PAIRS = 30, 3  # of a known mechanism, for each record, to find distant pairs, and how many of them
 LEARNING_RUNS = 300  # of unknown code, for each record
 MOST_LEARNED = 64  # records that are looked at in unknown code
 MARGINS = np.linspace(0.0, 1.0, 41)
@@ -79,15 +80,16 @@ def _choose_for_sets(
 def _choose_known(
     target: Target, scorer: KnownScorer, runs: int, alpha: float, delta: float, rng: np.random.Generator
 ) -> Design:
-    """Sizes up to a few times e^epsilon are tried on the mechanism itself, not on the code under test.
+    """Sizes up to a few times e^epsilon and distant pairs are tried, on the mechanism, not on the code under test.
 
     What an answer is right with is read off the likelihood: for tiny rates of error no pilot would see one.
     """
     mechanism, order = scorer.mechanism, rng.permutation(target.size)
     epsilon = min(mechanism.epsilon, 40.0)
     best, chosen = -1.0, Design(order[:2], 1e-9, scorer)
-    for size in _sizes(target.size, epsilon):
-        universe = order[:size]
+    universes = [order[:size] for size in _sizes(target.size, epsilon)]
+    for universe in universes + _distant_pairs(scorer, rng):
+        size = universe.size
         count = max(FEWEST_PILOT_RUNS, min(PILOT_RUNS, PILOT_CELLS // size))
         outputs = mechanism.sample(universe[rng.integers(size, size=count)], rng)
         scores = scorer.scores(outputs, universe)
@@ -101,6 +103,14 @@ def _choose_known(
             if worth > best * (1 + 1e-9):
                 best, chosen = worth, Design(universe, float(margin), scorer)
     return chosen
+
+
+def _distant_pairs(scorer: KnownScorer, rng: np.random.Generator) -> list[IntArray]:
+    """A few pairs of records that the mechanism tells apart best, such as the ends of a line."""
+    every = np.unique(np.linspace(0, scorer.mechanism.size - 1, MOST_LEARNED).astype(np.int64))
+    trial = np.repeat(every, PAIR_RUNS)
+    scores = np.maximum(scorer.scores(scorer.mechanism.sample(trial, rng), every), -CERTAIN)
+    return [every[places] for places in _suspects(scores, trial, every)[1 : 1 + PAIRS]]
 
 
 def _choose_learned(target: Target, runs: int, alpha: float, delta: float, rng: np.random.Generator) -> Design:

@@ -74,6 +74,11 @@ def audit(
     require(0 < alpha < 1, f"alpha must lie strictly between 0 and 1, got {alpha:g}")
     known = own if family is None else family
     require(
+        executor is None or hasattr(executor, "submit"),
+        f"executor must be a concurrent.futures.Executor, got {executor!r}",
+        ParameterError,
+    )
+    require(
         store is None or target.reproducible or known is not None or scorer is not None,
         f"{target.note} So what is learned from pilot runs cannot be learned again, and the audit cannot go on from a "
         "store; give a family or leave out the store.",
