@@ -26,7 +26,7 @@ from dprisk.audit.report import AuditReport
 from dprisk.audit.run import AuditInterrupted, audit, audit_recorded
 from dprisk.audit.statistics import Counts
 from dprisk.errors import AuditedCodeError, DpriskError, InputFileError, ParameterError, TargetError
-from dprisk.mechanisms import BLH, GRR, OLH, OUE, SHE, SUE, THE, Gaussian, Matrix, Mechanism, SubsetSelection
+from dprisk.mechanisms import BLH, GRR, OLH, OUE, SHE, SUE, THE, Gaussian, Laplace, Matrix, Mechanism, SubsetSelection
 from dprisk.testing import assert_private
 from tests.test_cli import run
 
@@ -48,6 +48,11 @@ def test_nearly_all_of_the_true_epsilon_is_certified(kind: Callable[[int, float]
 
 def test_unary_encoding_does_not_saturate() -> None:
     assert audit(OUE(3052, 14.0), runs=20_000).epsilon_certified > 13
+
+
+@pytest.mark.parametrize("size", [50, 500])
+def test_the_ends_of_a_line_are_suspected(size: int) -> None:
+    assert audit(Laplace(size, 1.0), runs=20_000).epsilon_certified > 0.85
 
 
 # --- bugs ---
@@ -763,3 +768,11 @@ def test_intervals_of_the_attack_cover_the_truth() -> None:
 def test_nothing_to_go_by_is_undecided() -> None:
     report = audit(lambda record: [], 1.0, records=range(3), runs=500)
     assert (report.verdict, report.counts.answered) == ("undecided", 0)
+    for stop_early in (False, True):
+        assert audit(GRR(5, 9.0), runs=20, stop_early=stop_early).verdict == "undecided"  # no outcome would tell
+    assert audit(lambda record: record, ApproxDP(1.0, 1.0), records=2, runs=500).verdict == "undecided"
+
+
+def test_an_executor_is_one() -> None:
+    with pytest.raises(ParameterError, match="Executor"):
+        audit(GRR(5, 1.0), executor=3)  # type: ignore[arg-type]

@@ -27,6 +27,7 @@ MOST_WORSE = 4  # sizes in a row that are tried in vain
 LEARNING_RUNS, MOST_LEARNING_RUNS = 300, 10_000  # of unknown code, for each record
 LEARNING_SHARE = 0.1  # of the runs planned, within these limits
 DOUBT = 0.01  # chance that what pilot runs promise is too good
+PAIR_RUNS, PAIRS = 30, 3  # of a known mechanism, for each record, to find distant pairs, and how many of them
 MOST_LEARNED = 64  # records that are looked at in unknown code
 MARGINS = np.linspace(0.0, 1.0, 41)
 CERTAIN = 1e6  # a lead that no margin needs to exceed, infinite ones among them
@@ -83,7 +84,7 @@ def _choose_for_sets(
 def _choose_known(
     target: Target, scorer: KnownScorer, runs: int, alpha: float, delta: float, rng: np.random.Generator
 ) -> Design:
-    """Sizes up to a few times e^epsilon are tried on the mechanism itself, not on the code under test.
+    """Sizes up to a few times e^epsilon and distant pairs are tried, on the mechanism, not on the code under test.
 
     What an answer is right with is read off the likelihood: for tiny rates of error no pilot would see one. Once a few
     sizes in a row were no better, larger ones are not tried.
@@ -91,8 +92,9 @@ def _choose_known(
     order = rng.permutation(target.size)
     epsilon = min(scorer.mechanism.epsilon, 40.0)
     best, worse, chosen = -1.0, 0, Design(order[:2], 1e-9, scorer)
-    for size in _sizes(target.size, epsilon):
-        universe = order[:size]
+    sizes = [order[:size] for size in _sizes(target.size, epsilon)]
+    for universe in _distant_pairs(scorer, rng) + sizes:
+        size = universe.size
         lead, sure = _pilot(scorer, universe, max(FEWEST_PILOT_RUNS, min(PILOT_RUNS, PILOT_CELLS // size)), rng)
         worse += 1
         for margin in _margins(lead):
@@ -117,6 +119,14 @@ def _pilot(
         parts.append((leads(scores)[1], 1 / np.exp(scores - top).sum(axis=1)))
     lead, sure = (np.concatenate(part) for part in zip(*parts, strict=True))
     return lead, sure
+
+
+def _distant_pairs(scorer: KnownScorer, rng: np.random.Generator) -> list[IntArray]:
+    """A few pairs of records that the mechanism tells apart best, such as the ends of a line."""
+    every = np.unique(np.linspace(0, scorer.mechanism.size - 1, MOST_LEARNED).astype(np.int64))
+    trial = np.repeat(every, PAIR_RUNS)
+    scores = np.maximum(scorer.scores(scorer.mechanism.sample(trial, rng), every), -CERTAIN)
+    return [every[places] for places in _suspects(scores, trial, every)[1 : 1 + PAIRS]]
 
 
 def _choose_learned(target: Target, runs: int, alpha: float, delta: float, rng: np.random.Generator) -> Design:

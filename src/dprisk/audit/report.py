@@ -43,8 +43,11 @@ class AuditReport:
     @property
     def epsilon_certified(self) -> float:
         """The true epsilon is at least this, with confidence 1 - alpha."""
+        return self._certified(self.counts)
+
+    def _certified(self, counts: Counts) -> float:
         bound = statistics.anytime_epsilon if self.anytime else statistics.certified_epsilon
-        return bound(self.counts, self.alpha, self.claim.delta)
+        return bound(counts, self.alpha, self.claim.delta)
 
     @property
     def epsilon_estimate(self) -> float:
@@ -63,11 +66,16 @@ class AuditReport:
 
     @property
     def verdict(self) -> Verdict:
-        """Violated if the certified epsilon is above the claim; undecided if there was too little to go by."""
+        """Violated if the certified epsilon is above the claim; undecided if there was too little to go by.
+
+        That is so if runs are missing, no answer was given, or so many answers could not refute the claim even if
+        all were correct.
+        """
         if self.epsilon_certified > self.claim.epsilon:
             return "violated"
-        finished = self.counts.runs >= self.planned and self.counts.answered > 0
-        return "consistent with the claim" if finished else "undecided"
+        runs, answered = self.counts.runs, self.counts.answered
+        able = self._certified(Counts(runs, answered, answered, self.counts.size)) > self.claim.epsilon
+        return "consistent with the claim" if able and runs >= self.planned else "undecided"
 
     def attack(self) -> dict[str, Any]:
         """How often the attacker names the record of a run, and the most that the claim allows.

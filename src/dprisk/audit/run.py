@@ -79,6 +79,11 @@ def audit(
     require(0 < alpha < 1, f"alpha must lie strictly between 0 and 1, got {alpha:g}")
     known = own if family is None else family
     require(
+        executor is None or hasattr(executor, "submit"),
+        f"executor must be a concurrent.futures.Executor, got {executor!r}",
+        ParameterError,
+    )
+    require(
         store is None or target.reproducible or known is not None or scorer is not None,
         f"{target.name} cannot be seeded: its pilot runs, and with them the audit, would be others when it goes "
         "on from a store. Give the mechanism that it claims to be as `family`, or leave out the store.",
