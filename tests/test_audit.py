@@ -308,7 +308,8 @@ def test_any_executor_gives_the_same_report(stop_early: bool) -> None:
 
 @pytest.mark.filterwarnings("default")
 def test_a_dask_cluster_gives_the_same_report() -> None:
-    distributed = pytest.importorskip("distributed")
+    import distributed
+
     given: dict[str, Any] = {"claim": 1.0, "records": [0, 1], "runs": 3250}
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=2, processes=False, dashboard_address=None) as cluster,
