@@ -71,8 +71,8 @@ def audit(
     require(0 < alpha < 1, f"alpha must lie strictly between 0 and 1, got {alpha:g}")
     known = subject if isinstance(subject, Mechanism) else family
     design = _design(target, known, scorer, runs, alpha, seed)
-    block = BLOCK if isinstance(subject, Mechanism) else LOOKS if stop_early else CALLS
-    plan = Plan(target, design, runs, block, seed, _step(subject, block))
+    length = BLOCK if isinstance(subject, Mechanism) else LOOKS if stop_early else CALLS
+    plan = Plan(target, design, runs, length, seed, _step(subject, length))
     identity = {"target": target.describe(), "design": design.to_dict(), "block": plan.block, "seed": seed}
     record = Store(store, identity) if store is not None else None
     counts = Counts(0, 0, 0, design.size)

@@ -518,7 +518,7 @@ def _rare(probability: float, flat: BoolArray, rng: np.random.Generator) -> None
 def _row_counts(member: BoolArray) -> IntArray:
     """How many are on in each row; narrow sums are fast."""
     narrow = np.uint16 if member.shape[1] < 1 << 16 else np.int64
-    return member.sum(axis=1, dtype=narrow).astype(np.int64)
+    return np.asarray(member.sum(axis=1, dtype=narrow), dtype=np.int64)
 
 
 def _log_binom(n: int, k: int) -> float:
