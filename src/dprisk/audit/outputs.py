@@ -62,6 +62,7 @@ def _rows(values: list[Any]) -> AnyArray:
         + "; return tuples, which are compared as a whole, or rows of equal length.",
         TargetError,
     )
+    stacked: AnyArray
     if lists:
         stacked = arrays
     else:
