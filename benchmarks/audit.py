@@ -314,7 +314,7 @@ class Hashed:
     hash_range: int
 
     def __call__(self, report: Any) -> Any:
-        import xxhash
+        import xxhash  # type: ignore[import-not-found, unused-ignore]
 
         value, seed = report
         found = [xxhash.xxh32(str(z), seed=seed).intdigest() % self.hash_range for z in range(self.size)]
@@ -358,7 +358,7 @@ def _opendp() -> Iterator[Case]:
 
 
 def _diffprivlib() -> Iterator[Case]:
-    from diffprivlib import mechanisms
+    from diffprivlib import mechanisms  # type: ignore[import-not-found, unused-ignore]
 
     smooth = mechanisms.Laplace(epsilon=1.0, sensitivity=1, random_state=1)
     yield "Laplace", partial(audit, smooth, 1.0, records=[0.0, 1.0]), 1.0

@@ -50,10 +50,11 @@ def as_outputs(outputs: Sequence[Any]) -> AnyArray:
 def _rows(values: list[Any]) -> AnyArray:
     """Lists and arrays of one shape, stacked."""
     try:
-        arrays = [value if isinstance(value, np.ndarray) else np.asarray(value) for value in values]
-        shapes = sorted({array.shape for array in arrays})
-    except ValueError:  # a list is ragged itself
-        shapes = []
+        lists = all(type(value) is list for value in values)
+        arrays: Any = np.asarray(values) if lists else [np.asarray(value) for value in values]
+        shapes = [arrays.shape[1:]] if lists else sorted({array.shape for array in arrays})
+    except ValueError:  # a list is ragged itself, or shorter than others
+        shapes = _shapes(values)
     require(
         len(shapes) == 1,
         "The outputs are lists or arrays of unequal shape"
@@ -61,10 +62,22 @@ def _rows(values: list[Any]) -> AnyArray:
         + "; return tuples, which are compared as a whole, or rows of equal length.",
         TargetError,
     )
-    stacked = np.concatenate(arrays).reshape(len(values), *shapes[0]) if len(shapes[0]) == 1 else np.stack(arrays)
+    stacked: AnyArray
+    if lists:
+        stacked = arrays
+    else:
+        stacked = np.concatenate(arrays).reshape(len(values), *shapes[0]) if len(shapes[0]) == 1 else np.stack(arrays)
     if stacked.dtype.kind in "biuf" and not _rounds(stacked, values):
         return stacked
     return _objects([_frozen(value) for value in values])
+
+
+def _shapes(values: list[Any]) -> list[tuple[int, ...]]:
+    """The shapes of unequal rows, none if a row is ragged itself."""
+    try:
+        return sorted({np.asarray(value).shape for value in values})
+    except ValueError:
+        return []
 
 
 def _rounds(stacked: AnyArray, values: list[Any]) -> bool:

@@ -78,7 +78,7 @@ class SHE(Mechanism):
         """Exponential noise with random signs, in blocks that stay in the cache."""
         numbers = self._records(records)
         values = np.empty((numbers.size, self.size))
-        step = max(1, SAMPLE_CELLS // (2 * self.size))
+        step = max(1, SAMPLE_CELLS // self.size)
         for start in range(0, numbers.size, step):
             block = values[start : start + step]
             rng.standard_exponential(out=block)
