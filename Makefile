@@ -22,6 +22,7 @@ benchmark: .venv/test
 	$(BIN)/python benchmarks/exact.py
 	$(BIN)/python benchmarks/calibrate.py
 	$(BIN)/python -m benchmarks.continuous
+	$(BIN)/python benchmarks/audit.py --quick
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

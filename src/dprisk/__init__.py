@@ -7,8 +7,10 @@ Of 1000 people like this one, an attacker guesses 69 right after seeing the repo
 
 from dprisk.assess import Assessment, GroupRisk, IntervalRisk, IntervalThreat, Risk, WorstCase, assess
 from dprisk.attacks import OptimalAttack, SimplifiedAttack
+from dprisk.audit.outputs import recorded
 from dprisk.audit.report import AuditReport
-from dprisk.audit.run import audit
+from dprisk.audit.run import AuditInterrupted, audit, audit_recorded
+from dprisk.audit.targets import central
 from dprisk.calibrate import DPSGD, Calibration, calibrate
 from dprisk.density import Density
 from dprisk.errors import DpriskError
@@ -81,6 +83,7 @@ __all__ = [
     "ApproxDP",
     "Assessment",
     "Attributes",
+    "AuditInterrupted",
     "AuditReport",
     "Balls",
     "Calibration",
@@ -138,10 +141,13 @@ __all__ = [
     "WorstCase",
     "assess",
     "audit",
+    "audit_recorded",
     "calibrate",
+    "central",
     "dp_sgd",
     "from_dp_event",
     "from_opacus",
     "from_opendp",
+    "recorded",
     "release",
 ]

@@ -14,7 +14,7 @@ import numpy as np
 
 from dprisk import bounds, estimate, exact
 from dprisk.density import Density
-from dprisk.errors import ThreatError, TooLargeError, as_whole, fail, require
+from dprisk.errors import ThreatError, TooLargeError, as_number, as_whole, fail, require
 from dprisk.estimate import Estimate
 from dprisk.exact.certified import Certificate, certify
 from dprisk.exact.optimum import Optimum
@@ -124,7 +124,8 @@ class Risk(Assessment):
 
     @cached_property
     def by_record(self) -> FloatArray:
-        """The best attacker's advantage on each record; the prior's mean of it is `advantage`."""
+        """The best attacker's advantage on each record; the prior's mean of it is `advantage`. For exact risks only."""
+        require(self.exact, "An estimate has no breakdown by record; `by_group` has one by group.", TooLargeError)
         return exact.advantage_by_record(self.mechanism, self.threat)
 
     @cached_property
@@ -174,6 +175,7 @@ class Risk(Assessment):
         measured = self.estimate
         return self._numbers() | {
             "estimate": measured.to_dict() if measured else None,
+            "numerical_error": None if measured else self.optimum.error,
             "mechanism": self.mechanism.to_dict(),
         }
 
@@ -183,7 +185,8 @@ class Risk(Assessment):
         return as_html(self)
 
     def __repr__(self) -> str:
-        kind = f"estimate from {self.estimate.samples} outputs" if self.estimate else "exact"
+        computed = "exact" if self.optimum.is_proven else "numerical"
+        kind = f"estimate from {self.estimate.samples} outputs" if self.estimate else computed
         numbers = f"advantage={self.advantage:.6g}, success={self.success:.6g}, baseline={self.baseline:.6g}"
         return f"Risk({numbers}, {kind})"
 
@@ -304,6 +307,8 @@ class IntervalThreat:
 
     def __post_init__(self) -> None:
         require(isinstance(self.prior, Density), f"The prior is a Density, not {self.prior!r}.", ThreatError)
+        within = as_number("The distance `within`", self.within)
+        require(0 < within < math.inf, f"The distance `within` must be finite and above 0, got {within:g}", ThreatError)
 
     def __repr__(self) -> str:
         return f"IntervalThreat({self.prior!r}, within {self.within:g})"

@@ -158,12 +158,13 @@ class Smooth(Density):
 
     def __init__(self, pdf: Callable[[FloatArray], FloatArray], low: float, high: float, name: str = "density") -> None:
         self.low, self.high = _interval(low, high)
+        require(callable(pdf), f"The density is a function of an array of numbers, not {pdf!r}.", PriorError)
         self.given, self.name, self.total = pdf, name, 1.0
         grid = np.linspace(self.low, self.high, 1025)
         at = np.asarray(pdf(grid[1:-1]), dtype=float)
         require(
             at.shape == (1023,) and bool(np.all(np.isfinite(at) & (at >= 0))),
-            "The density must give a finite number of at least 0 for every number inside the interval.",
+            "The density must give, for an array of numbers inside the interval, as many finite numbers of at least 0.",
             PriorError,
         )
         coarse, fine = (float(self.nodes(edges)[1].sum()) for edges in (grid[::2], grid))
@@ -209,12 +210,14 @@ def _kernel_estimate(
 
     low, high = _interval(low, high)
     data = as_floats(listed(values), "The observed values", PriorError)
+    require(not bool(np.any(np.isnan(data))), "Some observed values are missing; drop or fill them first.", PriorError)
     require(data.ndim == 1 and data.size > 1, "A kernel estimate needs at least two observed values.", PriorError)
     require(bool(np.all((data >= low) & (data <= high))), f"Values must lie in [{low:g}, {high:g}].", PriorError)
     centres, counts = np.unique(data, return_counts=True)
     if centres.size > KERNELS:
         step = (high - low) / KERNELS
         centres, counts = np.unique(low + step * np.round((data - low) / step), return_counts=True)
+    require(bandwidth is not None or bool(np.ptp(data) > 0), "All values coincide; give a bandwidth.", PriorError)
     width = _silverman(data) if bandwidth is None else as_number("bandwidth", bandwidth)
     require(0 < width < math.inf, f"The bandwidth must be finite and above 0, got {width:g}.", PriorError)
     share = counts / (counts * (ndtr((high - centres) / width) - ndtr((low - centres) / width))).sum()

@@ -38,6 +38,8 @@ def _mechanism_rows(risk: Risk) -> list[Row]:
         measured = f"from {risk.estimate.samples} outputs, intervals at {100 * risk.estimate.confidence:g} %"
         return [("computed", "estimate", measured)]
     lines = [("computed", "exactly", "no sampling error")]
+    if not risk.optimum.is_proven:
+        lines = [("computed", "numerically", f"error about {risk.optimum.error:.0e}")]
     return lines + _at_risk(risk) + _comparison(risk) if _is_quick(risk) else lines
 
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from dprisk.errors import ThreatError, fail, require
+from dprisk.errors import ThreatError, as_number, fail, require
 from dprisk.knowledge import Knowledge, as_knowledge
 from dprisk.prior import Prior
 from dprisk.reach import Reach
@@ -158,4 +158,5 @@ def as_success(within: float | None, space: str = "line") -> Success:
     require(space in ("line", "ring"), f"space must be 'line' or 'ring', got {space!r}", ThreatError)
     if within is None:
         return Exact()
-    return Line(float(within)) if space == "line" else Ring(float(within))
+    eta = as_number("The distance `within`", within)
+    return Line(eta) if space == "line" else Ring(eta)

@@ -16,8 +16,8 @@ import numpy as np
 from dprisk.audit.scores import KnownScorer, LearnedScorer, Scorer
 from dprisk.audit.statistics import expected_certificate
 from dprisk.audit.targets import Target
-from dprisk.errors import ParameterError, require
-from dprisk.mechanisms import SetProtocol
+from dprisk.errors import MechanismError, ParameterError, require
+from dprisk.mechanisms import Mechanism, SetProtocol
 from dprisk.mechanisms.base import leads
 from dprisk.types import AnyArray, FloatArray, IntArray
 
@@ -30,6 +30,7 @@ DOUBT = 0.01  # chance that what pilot runs promise is too good
 PAIR_RUNS, PAIRS = 30, 3  # of a known mechanism, for each record, to find distant pairs, and how many of them
 MOST_LEARNED = 64  # records that are looked at in unknown code
 MARGINS = np.linspace(0.0, 1.0, 41)
+LARGE = 40.0  # an epsilon beyond which more suspects would not help
 CERTAIN = 1e6  # a lead that no margin needs to exceed, infinite ones among them
 
 
@@ -90,7 +91,7 @@ def _choose_known(
     sizes in a row were no better, larger ones are not tried.
     """
     order = rng.permutation(target.size)
-    epsilon = min(scorer.mechanism.epsilon, 40.0)
+    epsilon = _epsilon(scorer.mechanism)
     best, worse, chosen = -1.0, 0, Design(order[:2], 1e-9, scorer)
     sizes = [order[:size] for size in _sizes(target.size, epsilon)]
     for universe in _distant_pairs(scorer, rng) + sizes:
@@ -106,6 +107,14 @@ def _choose_known(
         if worse == MOST_WORSE:
             break
     return chosen
+
+
+def _epsilon(mechanism: Mechanism) -> float:
+    """The mechanism's epsilon; a large number if it has none or does not know it."""
+    try:
+        return min(mechanism.epsilon, LARGE)
+    except MechanismError:
+        return LARGE
 
 
 def _pilot(

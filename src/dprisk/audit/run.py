@@ -115,7 +115,11 @@ def audit(
 
 
 class AuditInterrupted(KeyboardInterrupt):
-    """Somebody stopped the audit; `report` is on the runs until then, with a certificate that allows stopping."""
+    """Somebody stopped the audit; `report` is on the runs until then, with a certificate that allows stopping.
+
+    Who stops an audit because of what it shows, but reads its last report if it shows nothing, errs with probability at
+    most 2 alpha: alpha for either certificate. `stop_early` keeps to alpha.
+    """
 
     def __init__(self, report: AuditReport) -> None:
         super().__init__(report.sentence())
@@ -127,12 +131,10 @@ def _identity(plan: Plan, alpha: float, stop_early: bool) -> dict[str, Any]:
 
     Runs and alpha too: the design depends on them, and who adds runs after a look at the outcome needs `stop_early`.
     """
-    code = getattr(plan.target, "code", None)
-    try:
-        source = inspect.getsource(code.load() if isinstance(code, Reference) else code)  # type: ignore[arg-type]
-    except (OSError, TypeError):  # not written in a file
-        source = ""
-    long = repr((source, plan.target.records, getattr(plan.target, "parameters", None), plan.design.universe.tolist()))
+    code, post = (getattr(plan.target, part, None) for part in ("code", "post"))
+    sources = [_source(part) for part in (code, getattr(code, "function", None), post)]
+    given = (plan.target.records, getattr(plan.target, "parameters", None), plan.design.universe.tolist())
+    long = repr((sources, given))
     return {
         "target": plan.target.describe(),
         "code, records and suspects": hashlib.sha256(long.encode()).hexdigest(),
@@ -143,6 +145,14 @@ def _identity(plan: Plan, alpha: float, stop_early: bool) -> dict[str, Any]:
         "block": plan.block,
         "seed": plan.seed,
     }
+
+
+def _source(code: Any) -> str:
+    """The text of a function, as far as it is written in a file; otherwise its name."""
+    try:
+        return inspect.getsource(code.load() if isinstance(code, Reference) else code)
+    except (OSError, TypeError):
+        return str(getattr(code, "__qualname__", type(code).__qualname__))
 
 
 def _refuted(counts: Counts, promise: ApproxDP, alpha: float) -> bool:
@@ -203,7 +213,8 @@ def audit_recorded(
     """Audit code that cannot be run here, by a record and an output for each of its runs (see `recorded`).
 
     A random half of the runs is learned from. Of the others, runs of suspects drawn at random are used up one by one,
-    until those of one suspect are used up: so they are independent, with a uniform suspect, whatever was recorded.
+    until one is drawn of whom none is left. Each run that is used has a uniform suspect, whatever was recorded; when
+    they end depends on the suspects drawn, so the certificate is the one that holds at any moment.
     """
     started = time.perf_counter()
     require(0 < as_number("alpha", alpha) < 1, f"alpha must lie strictly between 0 and 1, got {alpha:g}")
@@ -225,4 +236,4 @@ def audit_recorded(
     counts = Counts(truth.size, int((answers >= 0).sum()), int((answers == truth).sum()), design.size)
     told = {"name": runs.name, "size": runs.size, "recorded": int(runs.records.size), "versions": _versions()}
     seconds = time.perf_counter() - started
-    return AuditReport(told, promise, counts, design, alpha, counts.runs, False, seed, seconds)
+    return AuditReport(told, promise, counts, design, alpha, counts.runs, True, seed, seconds)

@@ -34,6 +34,7 @@ from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
 TOLERANCE = 1e-12  # of the optimum, for the whole partition
 SMALLEST_SHARE = 1e-3  # of the tolerance is granted to every cell
 BLOCK_CELLS = 1 << 18
+NOWHERE = 1e-18  # mass that floats could not add
 FIRST_CELLS, FAR_TAIL = 1024, 1e-13  # of a noise of unknown shape
 FAR = 9.0  # standard deviations beyond which a Gaussian has no mass that floats could add
 LOPSIDED = 0.01  # a split that leaves nearly all on one side is followed by one in the middle: every cell shrinks
@@ -54,6 +55,9 @@ def partition(mechanism: Additive, threat: Threat, penalise: bool) -> Partition:
     """The break points for the advantage (`penalise`: each set c at the price kappa_c) or for the success."""
     if not isinstance(mechanism.noise, SymmetricNoise):
         return _halved(mechanism, threat, penalise)
+    apart = _far_apart(mechanism, mechanism.noise)
+    if apart is not None:
+        return apart
     search = _Search(mechanism, threat, penalise)
     left, right = search.first_cells()
     halve = np.zeros(left.size, dtype=bool)
@@ -74,6 +78,16 @@ def partition(mechanism: Additive, threat: Threat, penalise: bool) -> Partition:
     order = np.argsort(edges)
     new = np.r_[True, np.diff(choice[order]) != 0]
     return Partition(np.r_[edges[order][new], ends.max()], defect)
+
+
+def _far_apart(mechanism: Additive, noise: SymmetricNoise) -> Partition | None:
+    """Positions so far apart that no noise reaches half way to the next: then only the nearest position counts."""
+    place = np.unique(mechanism.positions)
+    if mechanism.is_truncated or place.size < 2:
+        return None
+    least = np.array(np.diff(place).min() / 2)
+    beyond = float(np.exp(noise.log_above(least)))
+    return Partition((place[1:] + place[:-1]) / 2, 2 * beyond) if beyond < NOWHERE else None
 
 
 def _halved(mechanism: Additive, threat: Threat, penalise: bool) -> Partition:

@@ -102,7 +102,8 @@ def _at_break_points(mechanism: Additive, threat: Threat) -> Optimum:
     """Outputs on a line: all that matters is between which break points they lie."""
     parts = [partition(mechanism, threat, penalise) for penalise in (True, False)]
     binned = mechanism.binned(np.concatenate([part.edges for part in parts]))
-    return replace(enumerate_outputs(binned, threat), error=sum(part.defect for part in parts))
+    error, is_proven = sum(part.defect for part in parts), isinstance(mechanism.noise, SymmetricNoise)
+    return replace(enumerate_outputs(binned, threat), error=error, is_proven=is_proven)
 
 
 def block_size(reach: Reach, records: int) -> int:
@@ -173,11 +174,15 @@ def _listed(given: Mechanism, simple: Mechanism) -> Mechanism:
     """The simpler form of a mechanism, if its outputs are few enough to go through them all."""
     require(
         simple.is_listable,
-        f"{given!r} has {simple.n_outputs:.3g} outputs for {simple.size} records and no closed form for this "
-        "threat, so the exact value is out of reach.",
+        f"{given!r} has {_many(simple.n_outputs)} outputs for {simple.size} records and no closed form for this "
+        "threat, so the exact value is out of reach; `assess` estimates it.",
         TooLargeError,
     )
     return simple
+
+
+def _many(outputs: float) -> str:
+    return f"{outputs:.3g}" if math.isfinite(outputs) else "infinitely many"
 
 
 def posterior(log_likelihood: FloatArray, pi: FloatArray) -> FloatArray:

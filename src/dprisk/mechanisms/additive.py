@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, Literal
@@ -43,7 +44,7 @@ class Additive(Mechanism):
             isinstance(noise, Noise), f"A noise such as LaplaceNoise(1.0) is needed, not {noise!r}.", MechanismError
         )
         require(ends in ("clamp", "truncate"), f"ends must be 'clamp' or 'truncate', got {ends!r}", MechanismError)
-        self.is_equispaced = np.ndim(positions) == 0
+        self.is_equispaced = isinstance(positions, numbers.Number)
         self.positions = _equispaced(as_size(positions)) if self.is_equispaced else _positions(positions)
         self.size, self.noise, self.ends = self.positions.size, noise, ends
         self.interval = None if interval is None else _interval(interval)
@@ -210,7 +211,7 @@ class Laplace(Additive):
         if scale is None:
             epsilon = as_epsilon(epsilon)
             require(epsilon > 1e-99, "Laplace noise needs epsilon > 0: at 0 its scale is infinite", MechanismError)
-            spread = 1.0 if np.ndim(positions) == 0 else float(np.ptp(_positions(positions)))
+            spread = 1.0 if isinstance(positions, numbers.Number) else float(np.ptp(_positions(positions)))
             require(spread > 0, "All positions coincide; give the scale of the noise instead.", MechanismError)
             scale = spread / epsilon
         super().__init__(positions, LaplaceNoise(scale), interval, ends)
