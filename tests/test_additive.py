@@ -556,3 +556,22 @@ def test_an_interval_that_noise_never_reaches_is_refused() -> None:
     for kind in KINDS:
         with pytest.raises(MechanismError, match="out of reach"):
             noisy(kind, [0.0, 100.0], 0.135, (-0.1, 0.1), "truncate")
+
+
+@pytest.mark.parametrize("knows", ["none", "all"])
+def test_noise_far_smaller_than_the_gaps_tells_everything(knows: str) -> None:
+    """Known in full, a record adds 1 - pi; unknown, the best guess is right and was so by chance with pi."""
+    size = 300
+    prior = Prior.zipf(size, 1.1)
+    for mechanism in (Gaussian(size, 1e-12), Laplace(size, 1e9)):
+        found = best_attacker(mechanism, Threat(prior, knows))
+        assert found.advantage == pytest.approx(1 - prior.collision_probability, abs=1e-12)
+        assert found.success == pytest.approx(1.0, abs=1e-12)
+        assert found.error < 1e-15
+
+
+def test_noise_of_unknown_shape_is_called_numerical() -> None:
+    noise = DensityNoise(stats.norm.pdf, stats.norm.cdf, stats.norm.sf)
+    risk = assess(Additive(4, noise), Threat(Prior.zipf(4)))
+    assert repr(risk).endswith("numerical)")
+    assert repr(assess(Gaussian(4, 1.0), Threat(Prior.zipf(4)))).endswith("exact)")

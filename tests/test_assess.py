@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from dprisk import GRR, OUE, Line, OptimalAttack, Prior, Threat, assess, estimate
+from dprisk import GRR, OUE, SHE, Density, IntervalThreat, Line, OptimalAttack, Prior, Threat, assess, estimate
 from dprisk.errors import DpriskError
 from dprisk.estimate import mean_interval
 
@@ -153,3 +153,27 @@ def test_an_estimate_tells_how_far_it_is() -> None:
     assert told[-1][:2] == (900, 900)
     assert told[-1][2] == pytest.approx(risk.advantage)
     assert len(told) > 1
+
+
+def test_an_estimate_never_leaves_its_interval() -> None:
+    """The control variate can push a mean near the limit past it: a success above 1 is none."""
+    for mechanism in (SHE(2, 500.0), SHE(4, 1.0)):
+        risk = assess(mechanism, Threat(Prior.zipf(mechanism.size, 1.1)), samples=20_000)
+        assert risk.estimate is not None
+        for number, (low, high) in (
+            (risk.advantage, risk.estimate.advantage_interval),
+            (risk.success, risk.estimate.success_interval),
+        ):
+            assert 0 <= low <= number <= high <= 1
+
+
+def test_an_estimate_has_no_breakdown_by_record() -> None:
+    risk = assess(SHE(4, 1.0), Threat(Prior.zipf(4)), samples=1000)
+    with pytest.raises(DpriskError, match="by_group"):
+        risk.most_at_risk()
+
+
+@pytest.mark.parametrize("within", [0.0, -1.0, math.nan, math.inf, "a", None])
+def test_a_wrong_distance_is_refused_where_it_is_given(within: float) -> None:
+    with pytest.raises(DpriskError, match="distance `within`"):
+        IntervalThreat(Density.uniform(), within)
