@@ -37,6 +37,7 @@ from dprisk import (
     calibrate,
     conversions,
 )
+from dprisk.audit.statistics import Counts, certified_epsilon, ldp_auditor
 from dprisk.bounds import ours, papers, programs
 
 CASES = json.loads(Path(__file__).with_name("reference_values.json").read_text())["cases"]
@@ -261,6 +262,16 @@ def test_the_exponential_mechanism_on_an_interval(case: Case) -> None:
     mechanism = OnInterval.exponential(given["eps"], low, high, given["sens"])
     lower, upper = assess(mechanism, IntervalThreat(Density.uniform(low, high), given["eta"])).advantage_interval
     assert lower - case["tol"] <= case["expected"] <= upper + case["tol"]
+
+
+@of_kind("audit")
+def test_certificates_of_audits(case: Case) -> None:
+    given = case["inputs"]
+    if given["method"] == "rad":
+        found = certified_epsilon(Counts(given["n"], given["n"], given["k"], given["m"]), given["alpha"])
+    else:
+        found = ldp_auditor(given["tp"], given["fp"], given["n"], given["alpha"])
+    assert found == pytest.approx(case["expected"], abs=case["tol"])
 
 
 @of_kind("bits")
