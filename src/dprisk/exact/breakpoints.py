@@ -251,10 +251,15 @@ class _Search:
         for end in ends:
             slope = end.slope[:, cells]
             both = self.reach.sums(end.rise[:, cells] * held)
-            own = self._spread(np.take_along_axis(both, best, axis=0))
-            rest = end.total[cells] - (slope - both) - (own - both)  # of the records in both sets or in neither
-            up.append((1 - dearer) * (slope - both) + np.maximum(-dearer, 0) * rest)
-            down.append((1 + dearer) * (own - both) + np.maximum(dearer, 0) * rest)
+            mine, other = slope - both, self._spread(np.take_along_axis(both, best, axis=0)) - both
+            if self.penalise:
+                rest = end.total[cells] - mine - other  # of the records in both sets or in neither
+                mine *= 1 - dearer
+                mine += np.maximum(-dearer, 0) * rest
+                other *= 1 + dearer
+                other += np.maximum(dearer, 0) * rest
+            up.append(mine)
+            down.append(other)
         from_left = gain[0][:, cells] + width[cells] * np.maximum(up[1] - down[0], 0)
         from_right = gain[1][:, cells] + width[cells] * np.maximum(down[1] - up[0], 0)
         return np.minimum(from_left, from_right)
@@ -263,7 +268,7 @@ class _Search:
         """Where to split a cell, as a share of it: where the best set at one end meets that at the other.
 
         It is done for the group that has most to gain. With Laplace noise a + b exp(k theta) runs through the values
-        at the ends, k times the width being `stretch`; otherwise a Newton step is taken from the nearer end.
+        at the ends, k times the width being `stretch`; otherwise it is the cubic through values and slopes.
         """
         pair = [np.take_along_axis(_first_best(self.reach, end.worth), group[None, :], axis=0) for end in ends]
 
@@ -279,8 +284,7 @@ class _Search:
             else:
                 price = np.subtract(*(self.price[sets[0], 0] for sets in pair))
                 fall = [width * (ahead(end.slope) - price * end.total) for end in ends]
-                newton = np.where(share < 0.5, -left / fall[0], 1 - right / fall[1])
-                share = np.where((newton > 0) & (newton < 1), newton, share)
+                share = _root_of_cubic((left, right), fall, share)
         return np.where((share > 0) & (share < 1), share, 0.5)
 
     def _spread(self, of_group: FloatArray) -> FloatArray:
@@ -295,6 +299,18 @@ def _first_best(reach: Reach, values: FloatArray) -> IntArray:
     hits = values == reach.best(values)[reach.group]
     number = np.where(hits, np.arange(values.shape[0])[:, None], values.shape[0])
     return np.asarray(np.minimum.reduceat(number, reach.starts, axis=0))
+
+
+def _root_of_cubic(value: tuple[FloatArray, FloatArray], slope: list[FloatArray], start: FloatArray) -> FloatArray:
+    """A root in [0, 1] of the cubic with these values and slopes at 0 and 1, by Newton steps from `start`."""
+    a, b = value
+    three = 2 * (a - b) + slope[0] + slope[1]
+    two = 3 * (b - a) - 2 * slope[0] - slope[1]
+    root = start
+    for _ in range(6):
+        height = ((three * root + two) * root + slope[0]) * root + a
+        root = np.clip(root - height / ((3 * three * root + 2 * two) * root + slope[0]), 0.0, 1.0)
+    return root
 
 
 def first_edges(mechanism: Additive, noise: SymmetricNoise) -> FloatArray:

@@ -8,7 +8,9 @@ guess is sure to fail, the attacker may have to take a loss (theory, gotcha 4).
 """
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -100,7 +102,8 @@ def enumerate_outputs(mechanism: Mechanism, threat: Threat) -> Optimum:
 
 def _at_break_points(mechanism: Additive, threat: Threat) -> Optimum:
     """Outputs on a line: all that matters is between which break points they lie."""
-    parts = [partition(mechanism, threat, penalise) for penalise in (True, False)]
+    with ThreadPoolExecutor(2) as pool:
+        parts = list(pool.map(partial(partition, mechanism, threat), (True, False)))
     binned = mechanism.binned(np.concatenate([part.edges for part in parts]))
     error, is_proven = sum(part.defect for part in parts), isinstance(mechanism.noise, SymmetricNoise)
     return replace(enumerate_outputs(binned, threat), error=error, is_proven=is_proven)
