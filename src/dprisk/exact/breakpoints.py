@@ -26,14 +26,16 @@ from functools import cached_property
 import numpy as np
 
 from dprisk.mechanisms.additive import Additive
-from dprisk.mechanisms.noise import LaplaceNoise, SymmetricNoise
+from dprisk.mechanisms.noise import GaussianNoise, LaplaceNoise, SymmetricNoise
 from dprisk.reach import Reach
 from dprisk.threat import Threat
 from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
 
-TOLERANCE = 1e-12  # of the optimum, for the whole partition
+TOLERANCE = 1e-11  # of the optimum, for the whole partition
 SMALLEST_SHARE = 1e-3  # of the tolerance is granted to every cell
 BLOCK_CELLS = 1 << 18
+Rows = slice | IntArray
+UNSEEN = 40.0  # standard deviations farther than another position: a Gaussian density is 0 beside that one's
 NOWHERE = 1e-18  # mass that floats could not add
 FIRST_CELLS, FAR_TAIL = 1024, 1e-13  # of a noise of unknown shape
 FAR = 9.0  # standard deviations beyond which a Gaussian has no mass that floats could add
@@ -218,16 +220,35 @@ class _Search:
         return _Cells(left, right, defect, choice, split, where)
 
     def _end(self, at: FloatArray, near: IntArray, inside: FloatArray) -> _End:
-        exponent, slope = self.noise.tilt(self.positions[:, None], self.positions[near], at, inside)
-        exponent = exponent + self.log_inside[near] - self.log_inside[:, None]
+        rows = self._seen_from(at, near)
+        exponent, slope = self.noise.tilt(self.positions[rows, None], self.positions[near], at, inside)
+        exponent = exponent + self.log_inside[near] - self.log_inside[rows, None]
         steepest = exponent.max(axis=0)
         exponent = np.minimum(exponent, OUTGROWN)
-        tilted = self.pi * np.exp(exponent)
+        tilted = self._filled(rows, 0.0, self.pi[rows] * np.exp(exponent))
+        rise = self._filled(rows, 0.0, tilted[rows] * slope)
         # The advantage does not change if all v_z are lowered by 1; then small differences keep their digits.
-        joint = self.pi * np.expm1(exponent) if self.penalise else tilted
+        joint = self._filled(rows, -self.pi, self.pi[rows] * np.expm1(exponent)) if self.penalise else tilted
         worth = self.reach.sums(joint) - self.price * joint.sum(axis=0)
         worth[self.double] = -np.inf
-        return _End(worth, tilted.sum(axis=0), tilted * slope, steepest, self.reach)
+        return _End(worth, tilted.sum(axis=0), rise, steepest, self.reach)
+
+    def _seen_from(self, at: FloatArray, near: IntArray) -> Rows:
+        """All records, or those whose density is not 0 in floats beside that of the nearest, at all of these places."""
+        if not isinstance(self.noise, GaussianNoise) or self.mechanism.is_truncated:
+            return slice(None)
+        reach = np.abs(at - self.positions[near]).max() + UNSEEN * self.noise.sigma
+        seen = (self.positions >= at.min() - reach) & (self.positions <= at.max() + reach)
+        return slice(None) if np.all(seen) else np.flatnonzero(seen)
+
+    def _filled(self, rows: Rows, others: FloatArray | float, values: FloatArray) -> FloatArray:
+        """A row for each record: `values` for some, `others` for the others."""
+        if isinstance(rows, slice):
+            return values
+        every = np.empty((self.positions.size, values.shape[1]))
+        every[:] = others
+        every[rows] = values
+        return every
 
     def _nearest(self, to: FloatArray) -> IntArray:
         """The record of the largest density: that of the nearest position, unless outputs are truncated."""
