@@ -12,7 +12,6 @@ from dprisk.errors import ParameterError, as_number, as_whole, require
 from dprisk.exact import posterior, require_match
 from dprisk.exact.optimum import Optimum
 from dprisk.mechanisms import Mechanism
-from dprisk.reach import Reach
 from dprisk.threat import Threat
 from dprisk.types import FloatArray, IntArray
 
@@ -101,7 +100,7 @@ def best_attacker(
     samples = rounds * strata
     pi, reach = threat.prior.weights, threat.reach
     mass = reach.sums(pi[:, None])
-    blind = _first_best(reach, mass)
+    blind = reach.first_best(mass)[:, 0]  # what a blind attacker guesses
     block = max(1, BLOCK_CELLS // ((pi.size + reach.guess.size) * strata))
     advantages, successes = [], []
     by_group = np.zeros((2, reach.starts.size))
@@ -217,9 +216,3 @@ def mean_interval(values: FloatArray, low: float, high: float, confidence: float
 def _count_numbers(outputs: Any) -> int:
     """How many numbers there are in outputs, also in the nested pairs of products."""
     return sum(map(_count_numbers, outputs)) if isinstance(outputs, tuple) else int(np.size(outputs))
-
-
-def _first_best(reach: Reach, mass: FloatArray) -> IntArray:
-    """The first set of largest prior mass in each group: what a blind attacker guesses."""
-    top = np.flatnonzero(mass[:, 0] == reach.best(mass)[reach.group, 0])
-    return top[np.unique(reach.group[top], return_index=True)[1]]

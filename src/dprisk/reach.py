@@ -62,6 +62,14 @@ class Reach(ABC):
         best: FloatArray = np.maximum.reduceat(values, self.starts, axis=0)
         return best
 
+    def first_best(self, values: FloatArray) -> IntArray:
+        """The number of the first set of largest value within each group (groups x anything)."""
+        if self.starts.size == 1:
+            return np.asarray(values.argmax(axis=0))[None, :]
+        hits = values == self.best(values)[self.group]
+        number = np.where(hits, np.arange(values.shape[0])[:, None], values.shape[0])
+        return np.asarray(np.minimum.reduceat(number, self.starts, axis=0))
+
     @cached_property
     def sizes(self) -> FloatArray:
         """How many records each set holds."""

@@ -1,12 +1,4 @@
-"""What can be audited: anything that turns a record into a random output, run as a black box, block by block.
-
-Randomness. A block of runs has one seed, drawn from the generator that `Target.sample` gets. Code that takes a
-generator gets one with that seed. All other sources that can be seeded are seeded with it before the block: `random`,
-`numpy.random`, those of numba and torch where they are loaded, and generators that the function itself holds
-(in its closure, defaults, globals or object). So the same seed gives the same runs in any process, and no two blocks
-share their random numbers. Randomness of the operating system (`secrets`, `os.urandom`, OpenDP) cannot be seeded:
-such a target says `reproducible=False` where it is seen, and `repeats` tells by trying.
-"""
+"""What can be audited: anything that turns a record into a random output, run as a black box, block by block."""
 
 from __future__ import annotations
 
@@ -17,16 +9,14 @@ import importlib
 import inspect
 import itertools
 import os
-import random
 import signal
 import sys
-import threading
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
-from types import CodeType, FrameType, ModuleType
+from functools import cached_property, partial
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -34,16 +24,14 @@ import numpy.typing as npt
 
 from dprisk.audit.adapters import NEEDS, Adapted, adapt, version_of
 from dprisk.audit.outputs import Recorded, as_outputs, recorded
-from dprisk.errors import AuditedCodeError, ParameterError, TargetError, as_number, as_whole, fail, require
+from dprisk.audit.randomness import generator_parameter, held_randomness, seeded
+from dprisk.audit.timeouts import NO_TIMER, NoTimerError, OutOfTimeError, stopwatch
+from dprisk.errors import AuditedCodeError, TargetError, as_number, as_whole, fail, require
 from dprisk.guarantees import Guarantee, as_guarantee
 from dprisk.mechanisms import Mechanism
 from dprisk.types import AnyArray, IntArray
 
 __all__ = ["Recorded", "Target", "as_outputs", "as_target", "central", "recorded", "repeats"]
-
-GENERATOR_NAMES = ("rng", "random_state", "generator")
-_SYSTEM_RANDOMNESS = ("secrets", "urandom", "SystemRandom", "token_bytes", "randbits", "randbelow")
-_TICKS = 4  # looks per time limit
 
 
 class Target(ABC):
@@ -138,7 +126,7 @@ class CodeTarget(Target):
         """The outputs of one block, from its seed: what `sample` gave, or the same error again."""
         numbers = self._numbers(records)
         chosen = list(map(self.records.__getitem__, numbers.tolist()))
-        with _seeded(seed, self._generators):
+        with seeded(seed, self._generators):
             function, *more = self._function(seed)
             outputs = self._batch(function, chosen, numbers, seed) if self.batch else None
             return as_outputs(
@@ -148,22 +136,22 @@ class CodeTarget(Target):
     def _each(self, results: Iterator[Any], chosen: list[Any], numbers: IntArray, seed: int) -> list[Any]:
         outputs: list[Any] = []
         try:
-            with _stopwatch(self.timeout, outputs):
+            with stopwatch(self.timeout, outputs):
                 outputs.extend(results)  # no loop in Python; what was done before an error stays
-        except (Exception, SystemExit, _OutOfTimeError) as problem:
+        except (Exception, SystemExit, OutOfTimeError) as problem:
             done = len(outputs)
-            if isinstance(problem, _NoTimerError) or done == len(chosen):
+            if isinstance(problem, NoTimerError) or done == len(chosen):
                 raise
             raise self._failed(problem, chosen[done], numbers[: done + 1], seed) from problem
         return outputs
 
     def _batch(self, function: Callable[[Any], Any], chosen: list[Any], numbers: IntArray, seed: int) -> Any:
         try:
-            with _stopwatch(self.timeout, []):
+            with stopwatch(self.timeout, []):
                 outputs = function(_as_batch(chosen))
-        except _NoTimerError:
+        except NoTimerError:
             raise
-        except (Exception, SystemExit, _OutOfTimeError) as problem:
+        except (Exception, SystemExit, OutOfTimeError) as problem:
             raise self._failed(problem, None, numbers, seed) from problem
         many = isinstance(outputs, list | tuple) or (isinstance(outputs, np.ndarray) and outputs.ndim > 0)
         require(
@@ -179,7 +167,7 @@ class CodeTarget(Target):
         where = "a batch" if record is None and self.batch else f"record {record!r}, run {numbers.size} of its block,"
         what = (
             f"did not return within {self.timeout:g} s"
-            if isinstance(problem, _OutOfTimeError)
+            if isinstance(problem, OutOfTimeError)
             else f"raised {type(problem).__name__}: {problem}"
         )
         again = "runs into it again" if self.reproducible else f"runs the same records again. {self.note}"
@@ -264,7 +252,7 @@ def as_target(
     promise = None if claim is None else as_guarantee(claim)
     limit = None if timeout is None else as_number("timeout", timeout)
     require(limit is None or 0 < limit < float("inf"), f"timeout must be a positive number of seconds, got {timeout}")
-    require(limit is None or hasattr(signal, "setitimer"), _NO_TIMER)
+    require(limit is None or hasattr(signal, "setitimer"), NO_TIMER)
     options = {"batch": batch, "parameters": parameters, "post": post, "timeout": limit}
     reference = Reference.parse(subject) if isinstance(subject, str) else None
     code = reference.load() if reference else subject
@@ -431,177 +419,6 @@ class Reference:
         return found
 
 
-def generator_parameter(function: Any) -> str | None:
-    """The parameter that takes a `numpy.random.Generator`, told by its name or annotation; None if there is none."""
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):  # some built-in functions do not tell
-        return None
-    for name, entry in signature.parameters.items():
-        if entry.kind in (entry.POSITIONAL_ONLY, entry.VAR_POSITIONAL, entry.VAR_KEYWORD):
-            continue
-        if name in GENERATOR_NAMES or _is_generator(entry.annotation):
-            return name
-    return None
-
-
-def held_randomness(function: Any) -> tuple[list[Any], list[str]]:
-    """The generators that a function holds, and the names by which it reaches randomness of the operating system.
-
-    Looked at are its closure, defaults, bound arguments and object, the globals that its code names, and the same of
-    the functions of its own package among them; not what those objects hold in turn.
-    """
-    held: list[Any] = []
-    named: list[str] = []
-    waiting, seen = [function], set()
-    while waiting:
-        code = waiting.pop()
-        if id(code) in seen:
-            continue
-        seen.add(id(code))
-        if isinstance(code, partial):
-            waiting.append(code.func)
-            held += [*code.args, *code.keywords.values()]
-        elif inspect.ismethod(code):
-            waiting.append(code.__func__)
-            held += _attributes(code.__self__)
-        elif inspect.isfunction(code):
-            values, names = _reached(code)
-            held += values
-            named += [name for name in names if name in _SYSTEM_RANDOMNESS]
-            root = code.__module__.split(".")[0]
-            waiting += [
-                value for value in values if inspect.isfunction(value) and value.__module__.split(".")[0] == root
-            ]
-        else:
-            attributes = _attributes(code)
-            held += attributes
-            waiting += [value for value in (*attributes, vars(type(code)).get("__call__")) if _has_code(value)]
-    held += [value.__self__ for value in held if inspect.isbuiltin(value) or inspect.ismethod(value)]
-    named += [value.__name__ for value in held if isinstance(value, ModuleType) and value.__name__ == "secrets"]
-    found = {id(value): value for value in held if isinstance(value, _GENERATORS)}
-    named += ["SystemRandom" for value in found.values() if isinstance(value, random.SystemRandom)]
-    return [value for value in found.values() if not isinstance(value, random.SystemRandom)], sorted(set(named))
-
-
-def _reached(function: Any) -> tuple[list[Any], list[str]]:
-    """What a function's own code can reach: values, and names of globals and attributes."""
-    held = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-    for cell in function.__closure__ or ():
-        with contextlib.suppress(ValueError):  # a cell may be empty
-            held.append(cell.cell_contents)
-    names: set[str] = set()
-    codes = [function.__code__]
-    while codes:
-        code = codes.pop()
-        names.update(code.co_names)
-        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
-    return held + [function.__globals__[name] for name in names if name in function.__globals__], sorted(names)
-
-
-def _attributes(thing: Any) -> list[Any]:
-    return list(vars(thing).values()) if hasattr(thing, "__dict__") and not isinstance(thing, ModuleType) else []
-
-
-def _has_code(value: Any) -> bool:
-    return inspect.isfunction(value) or inspect.ismethod(value) or isinstance(value, partial)
-
-
-_GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
-_SHARED = threading.RLock()  # what is seeded belongs to all threads: one block at a time
-
-
-@contextlib.contextmanager
-def _seeded(seed: int, generators: Sequence[Any]) -> Iterator[None]:
-    """All randomness that can be seeded, seeded for a block; the global state of before is put back after it."""
-    words: AnyArray = np.random.SeedSequence(seed).generate_state(4 + 4 * len(generators))
-    with _SHARED:
-        yield from _seed_and_restore(words, generators)
-
-
-def _seed_and_restore(words: AnyArray, generators: Sequence[Any]) -> Iterator[None]:
-    plain, legacy = random.getstate(), np.random.get_state()  # noqa: NPY002, what audited code may draw from
-    random.seed(int(words[0]) << 32 | int(words[1]))
-    np.random.seed(words[:4])  # noqa: NPY002
-    if "numba" in sys.modules:
-        _numba_seed()(int(words[2]))
-    if (torch := sys.modules.get("torch")) is not None:
-        torch.manual_seed(int(words[3]))
-    for generator, place in zip(generators, itertools.count(4, 4), strict=False):
-        _reseed(generator, words[place : place + 4])
-    try:
-        yield
-    finally:
-        random.setstate(plain)
-        np.random.set_state(legacy)  # noqa: NPY002
-
-
-def _reseed(generator: Any, words: AnyArray) -> None:
-    if isinstance(generator, np.random.Generator):
-        kind = type(generator.bit_generator)
-        generator.bit_generator.state = kind(np.random.SeedSequence(words.tolist())).state
-    elif isinstance(generator, np.random.RandomState):
-        generator.seed(words)
-    else:
-        generator.seed(int.from_bytes(words.tobytes(), "little"))
-
-
-@cache
-def _numba_seed() -> Callable[[int], None]:
-    """Compiled code has random states of its own, which only compiled code can seed."""
-    numba = importlib.import_module("numba")
-
-    def seed(value: int) -> None:
-        np.random.seed(value)  # noqa: NPY002
-        random.seed(value)
-
-    compiled: Callable[[int], None] = numba.njit(seed)
-    return compiled
-
-
-def timers_available() -> bool:
-    """Whether a time limit can be kept here: on the main thread, on a system that has timers."""
-    return hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
-
-
-_NO_TIMER = (
-    "A time limit is kept by a timer, which only the main thread of a process on Linux or macOS has; leave out "
-    "timeout, or run in processes rather than threads."
-)
-
-
-class _NoTimerError(ParameterError):
-    """There is no timer here; no fault of the audited code."""
-
-
-@contextlib.contextmanager
-def _stopwatch(timeout: float | None, outputs: list[Any]) -> Iterator[None]:
-    """Raise `_OutOfTimeError` when the list of outputs has not grown for that long."""
-    if timeout is None:
-        yield
-        return
-    require(timers_available(), _NO_TIMER, _NoTimerError)
-    waited, before = 0, -1
-
-    def look(_signal: int, _frame: FrameType | None) -> None:
-        nonlocal waited, before
-        waited, before = (waited + 1 if len(outputs) == before else 0), len(outputs)
-        if waited >= _TICKS:
-            raise _OutOfTimeError
-
-    handler = signal.signal(signal.SIGALRM, look)
-    running = signal.setitimer(signal.ITIMER_REAL, timeout / _TICKS, timeout / _TICKS)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, *running)
-        signal.signal(signal.SIGALRM, handler)
-
-
-class _OutOfTimeError(BaseException):
-    """The time limit is up. No `Exception`, so that audited code does not catch it."""
-
-
 @dataclass(frozen=True)
 class _Then:
     """One function after another, as something that can be sent to other processes."""
@@ -669,13 +486,6 @@ def _check_signature(function: Any, parameters: Mapping[str, Any], batch: bool) 
         )
         message = f"{_name(function)} cannot be called with {what} as its first argument: {advice}."
         raise TargetError(message) from None
-
-
-def _is_generator(annotation: Any) -> bool:
-    if isinstance(annotation, str):
-        parts = {part.strip() for part in annotation.split("|")}
-        return not parts.isdisjoint({"Generator", "random.Generator", "np.random.Generator", "numpy.random.Generator"})
-    return annotation is np.random.Generator or np.random.Generator in getattr(annotation, "__args__", ())
 
 
 def _listed(records: Sequence[Any] | int | None) -> tuple[Any, ...] | None:

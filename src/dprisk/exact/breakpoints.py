@@ -108,7 +108,7 @@ def _halved(mechanism: Additive, threat: Threat, penalise: bool) -> Partition:
     left, right, kept, defect = edges[:-1], edges[1:], [edges[-1:]], 0.0
     while left.size:
         middle = (left + right) / 2
-        serves = _first_best(reach, worth(mechanism.mass(left, right)))
+        serves = reach.first_best(worth(mechanism.mass(left, right)))
         missed = np.zeros(left.size)
         for at in (left, middle, right):
             here = worth(np.nan_to_num(mechanism.density(at), posinf=0.0))  # infinite at a single point: no mass
@@ -197,7 +197,7 @@ class _Search:
         near = self._nearest(inside)
         centre = self.positions[near]
         ends = [self._end(at, near, inside) for at in (left, right)]
-        best = _first_best(self.reach, ends[0].worth + ends[1].worth)
+        best = self.reach.first_best(ends[0].worth + ends[1].worth)
         gain = [end.worth - self._spread(np.take_along_axis(end.worth, best, axis=0)) for end in ends]
         scale = self.noise.between(left - centre, right - centre) * np.exp(-self.log_inside[near])
         evidence = np.minimum(*(end.evidence for end in ends)) * scale
@@ -291,7 +291,7 @@ class _Search:
         It is done for the group that has most to gain. With Laplace noise a + b exp(k theta) runs through the values
         at the ends, k times the width being `stretch`; otherwise it is the cubic through values and slopes.
         """
-        pair = [np.take_along_axis(_first_best(self.reach, end.worth), group[None, :], axis=0) for end in ends]
+        pair = [np.take_along_axis(self.reach.first_best(end.worth), group[None, :], axis=0) for end in ends]
 
         def ahead(values: FloatArray) -> FloatArray:
             return np.asarray(np.subtract(*(np.take_along_axis(values, sets, axis=0)[0] for sets in pair)))
@@ -311,15 +311,6 @@ class _Search:
     def _spread(self, of_group: FloatArray) -> FloatArray:
         """One row for each set from one for each group."""
         return of_group if self.reach.starts.size == 1 else of_group[self.reach.group]
-
-
-def _first_best(reach: Reach, values: FloatArray) -> IntArray:
-    """The number of the first best set of each group, for each cell."""
-    if reach.starts.size == 1:
-        return np.asarray(values.argmax(axis=0))[None, :]
-    hits = values == reach.best(values)[reach.group]
-    number = np.where(hits, np.arange(values.shape[0])[:, None], values.shape[0])
-    return np.asarray(np.minimum.reduceat(number, reach.starts, axis=0))
 
 
 def _root_of_cubic(value: tuple[FloatArray, FloatArray], slope: list[FloatArray], start: FloatArray) -> FloatArray:

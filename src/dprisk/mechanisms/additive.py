@@ -20,6 +20,7 @@ from dprisk.tables import as_floats
 from dprisk.types import AnyArray, FloatArray, IntArray
 
 Ends = Literal["clamp", "truncate"]
+NOT_KNOWN = "Which epsilon a noise given by its density keeps is not known, only its risk."
 LOG_BLOCK = 1 << 20  # likelihoods looked at at once
 LEAST_INSIDE = -690.0  # log of the smallest probability of an interval that floats can still divide
 
@@ -136,10 +137,7 @@ class Additive(Mechanism):
     @property
     def _telling(self) -> FloatArray:
         """Outputs with the largest ratio of densities for every pair of records."""
-        return fail(
-            "The privacy of a noise that is given by its density is not known; its risk is.",
-            MechanismError,
-        )
+        return fail(NOT_KNOWN, MechanismError)
 
     def delta_at(self, epsilon: float) -> float:
         """The largest over pairs of records, whose ratio of densities rises or falls from one end to the other."""
@@ -172,7 +170,7 @@ class Additive(Mechanism):
 
     def _ratio_reaches(self, x: float, y: FloatArray, level: FloatArray) -> FloatArray:
         """The output at which log f(output - x) - log f(output - y) reaches a level."""
-        raise NotImplementedError
+        return fail(NOT_KNOWN, MechanismError)
 
     def with_epsilon(self, epsilon: float) -> Mechanism:
         return fail("Noise that is given by its density has no epsilon to set.", MechanismError)
@@ -347,7 +345,7 @@ class Binned(Tabled):
         return np.asarray(self.columns(slice(None))[record])
 
     def with_epsilon(self, epsilon: float) -> Binned:
-        return Binned(self.mechanism.with_epsilon(epsilon), self.edges)  # type: ignore[arg-type]
+        return fail("Set the epsilon of the mechanism, then bin it.", MechanismError)
 
     def _parameters(self) -> dict[str, Any]:
         return {"mechanism": self.mechanism.to_dict(), "outputs": self.n_outputs}

@@ -1,0 +1,166 @@
+"""The randomness of audited code: found, seeded before each block of runs, and put back.
+
+A block of runs has one seed, drawn from the generator that `Target.sample` gets. Code that takes a
+generator gets one with that seed. All other sources that can be seeded are seeded with it before the block: `random`,
+`numpy.random`, those of numba and torch where they are loaded, and generators that the function itself holds
+(in its closure, defaults, globals or object). So the same seed gives the same runs in any process, and no two blocks
+share their random numbers. Randomness of the operating system (`secrets`, `os.urandom`, OpenDP) cannot be seeded:
+such a target says `reproducible=False` where it is seen, and `repeats` tells by trying.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import itertools
+import random
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
+from types import CodeType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from dprisk.types import AnyArray
+
+GENERATOR_NAMES = ("rng", "random_state", "generator")
+_SYSTEM_RANDOMNESS = ("secrets", "urandom", "SystemRandom", "token_bytes", "randbits", "randbelow")
+
+
+def generator_parameter(function: Any) -> str | None:
+    """The parameter that takes a `numpy.random.Generator`, told by its name or annotation; None if there is none."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some built-in functions do not tell
+        return None
+    for name, entry in signature.parameters.items():
+        if entry.kind in (entry.POSITIONAL_ONLY, entry.VAR_POSITIONAL, entry.VAR_KEYWORD):
+            continue
+        if name in GENERATOR_NAMES or is_generator(entry.annotation):
+            return name
+    return None
+
+
+def held_randomness(function: Any) -> tuple[list[Any], list[str]]:
+    """The generators that a function holds, and the names by which it reaches randomness of the operating system.
+
+    Looked at are its closure, defaults, bound arguments and object, the globals that its code names, and the same of
+    the functions of its own package among them; not what those objects hold in turn.
+    """
+    held: list[Any] = []
+    named: list[str] = []
+    waiting, seen = [function], set()
+    while waiting:
+        code = waiting.pop()
+        if id(code) in seen:
+            continue
+        seen.add(id(code))
+        if isinstance(code, partial):
+            waiting.append(code.func)
+            held += [*code.args, *code.keywords.values()]
+        elif inspect.ismethod(code):
+            waiting.append(code.__func__)
+            held += _attributes(code.__self__)
+        elif inspect.isfunction(code):
+            values, names = _reached(code)
+            held += values
+            named += [name for name in names if name in _SYSTEM_RANDOMNESS]
+            root = code.__module__.split(".")[0]
+            waiting += [
+                value for value in values if inspect.isfunction(value) and value.__module__.split(".")[0] == root
+            ]
+        else:
+            attributes = _attributes(code)
+            held += attributes
+            waiting += [value for value in (*attributes, vars(type(code)).get("__call__")) if _has_code(value)]
+    held += [value.__self__ for value in held if inspect.isbuiltin(value) or inspect.ismethod(value)]
+    named += [value.__name__ for value in held if isinstance(value, ModuleType) and value.__name__ == "secrets"]
+    found = {id(value): value for value in held if isinstance(value, _GENERATORS)}
+    named += ["SystemRandom" for value in found.values() if isinstance(value, random.SystemRandom)]
+    return [value for value in found.values() if not isinstance(value, random.SystemRandom)], sorted(set(named))
+
+
+def _reached(function: Any) -> tuple[list[Any], list[str]]:
+    """What a function's own code can reach: values, and names of globals and attributes."""
+    held = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    for cell in function.__closure__ or ():
+        with contextlib.suppress(ValueError):  # a cell may be empty
+            held.append(cell.cell_contents)
+    names: set[str] = set()
+    codes = [function.__code__]
+    while codes:
+        code = codes.pop()
+        names.update(code.co_names)
+        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return held + [function.__globals__[name] for name in names if name in function.__globals__], sorted(names)
+
+
+def _attributes(thing: Any) -> list[Any]:
+    return list(vars(thing).values()) if hasattr(thing, "__dict__") and not isinstance(thing, ModuleType) else []
+
+
+def _has_code(value: Any) -> bool:
+    return inspect.isfunction(value) or inspect.ismethod(value) or isinstance(value, partial)
+
+
+_GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
+_SHARED = threading.RLock()  # what is seeded belongs to all threads: one block at a time
+
+
+@contextlib.contextmanager
+def seeded(seed: int, generators: Sequence[Any]) -> Iterator[None]:
+    """All randomness that can be seeded, seeded for a block; `random` and `numpy.random` are put back after it."""
+    words: AnyArray = np.random.SeedSequence(seed).generate_state(4 + 4 * len(generators))
+    with _SHARED:
+        yield from _seed_and_restore(words, generators)
+
+
+def _seed_and_restore(words: AnyArray, generators: Sequence[Any]) -> Iterator[None]:
+    plain, legacy = random.getstate(), np.random.get_state()  # noqa: NPY002, what audited code may draw from
+    random.seed(int(words[0]) << 32 | int(words[1]))
+    np.random.seed(words[:4])  # noqa: NPY002
+    if "numba" in sys.modules:
+        _numba_seed()(int(words[2]))
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.manual_seed(int(words[3]))
+    for generator, place in zip(generators, itertools.count(4, 4), strict=False):
+        _reseed(generator, words[place : place + 4])
+    try:
+        yield
+    finally:
+        random.setstate(plain)
+        np.random.set_state(legacy)  # noqa: NPY002
+
+
+def _reseed(generator: Any, words: AnyArray) -> None:
+    if isinstance(generator, np.random.Generator):
+        kind = type(generator.bit_generator)
+        generator.bit_generator.state = kind(np.random.SeedSequence(words.tolist())).state
+    elif isinstance(generator, np.random.RandomState):
+        generator.seed(words)
+    else:
+        generator.seed(int.from_bytes(words.tobytes(), "little"))
+
+
+@cache
+def _numba_seed() -> Callable[[int], None]:
+    """Compiled code has random states of its own, which only compiled code can seed."""
+    numba = importlib.import_module("numba")
+
+    def seed(value: int) -> None:
+        np.random.seed(value)  # noqa: NPY002
+        random.seed(value)
+
+    compiled: Callable[[int], None] = numba.njit(seed)
+    return compiled
+
+
+def is_generator(annotation: Any) -> bool:
+    """Whether a parameter is annotated as one that takes a numpy Generator."""
+    if isinstance(annotation, str):
+        parts = {part.strip() for part in annotation.split("|")}
+        return not parts.isdisjoint({"Generator", "random.Generator", "np.random.Generator", "numpy.random.Generator"})
+    return annotation is np.random.Generator or np.random.Generator in getattr(annotation, "__args__", ())

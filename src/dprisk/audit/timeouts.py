@@ -1,0 +1,57 @@
+"""A time limit on each call of audited code, kept by a timer of the process."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+from dprisk.errors import ParameterError, require
+
+_TICKS = 4  # looks per time limit
+
+
+def timers_available() -> bool:
+    """Whether a time limit can be kept here: on the main thread, on a system that has timers."""
+    return hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+
+
+NO_TIMER = (
+    "A time limit is kept by a timer, which only the main thread of a process on Linux or macOS has; leave out "
+    "timeout, or run in processes rather than threads."
+)
+
+
+class NoTimerError(ParameterError):
+    """There is no timer here; no fault of the audited code."""
+
+
+@contextlib.contextmanager
+def stopwatch(timeout: float | None, outputs: list[Any]) -> Iterator[None]:
+    """Raise `OutOfTimeError` when the list of outputs has not grown for that long."""
+    if timeout is None:
+        yield
+        return
+    require(timers_available(), NO_TIMER, NoTimerError)
+    waited, before = 0, -1
+
+    def look(_signal: int, _frame: FrameType | None) -> None:
+        nonlocal waited, before
+        waited, before = (waited + 1 if len(outputs) == before else 0), len(outputs)
+        if waited >= _TICKS:
+            raise OutOfTimeError
+
+    handler = signal.signal(signal.SIGALRM, look)
+    running = signal.setitimer(signal.ITIMER_REAL, timeout / _TICKS, timeout / _TICKS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, *running)
+        signal.signal(signal.SIGALRM, handler)
+
+
+class OutOfTimeError(BaseException):
+    """The time limit is up. No `Exception`, so that audited code does not catch it."""
