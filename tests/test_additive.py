@@ -29,9 +29,10 @@ from dprisk import (
     assess,
 )
 from dprisk.errors import MechanismError
-from dprisk.exact import advantage_by_record, best_attacker, best_success, enumerate_outputs
+from dprisk.exact import advantage_by_record, best_attacker, best_success, breakpoints, enumerate_outputs
 from dprisk.exact.theorem import _at_break_points
 from dprisk.knowledge import Knowledge
+from dprisk.reach import Windows
 from dprisk.types import BoolArray, FloatArray
 from tests.strategies import partitions, priors
 
@@ -266,6 +267,48 @@ def test_no_partition_beats_the_break_points(case: tuple[Additive, Threat, Float
     assert sum(part.prior_mass * part.advantage for part in risk.by_group) == pytest.approx(risk.advantage, abs=1e-11)
     assert risk.advantage == pytest.approx(found.advantage, abs=1e-11)
     assert risk.success == pytest.approx(found.success, abs=1e-11)
+
+
+@given(st.data())
+@settings(max_examples=60)
+def test_records_out_of_sight_of_a_cell_do_not_matter(data: st.DataObject) -> None:
+    """Leaving them out gives the optimum that looking at all of them gives, under any prior and knowledge."""
+    size = data.draw(st.integers(2, 40))
+    places = np.array(data.draw(st.lists(st.integers(0, 100), min_size=size, max_size=size)), dtype=float)
+    mechanism = noisy(data.draw(st.sampled_from(KINDS)), places, data.draw(st.sampled_from([0.2, 1.0, 4.0])))
+    success = data.draw(st.sampled_from([Exact(), Line(3.0, places), Ring(3.0, places, 101.0)]))
+    threat = Threat(Prior(data.draw(priors(size))), Knowledge.partition(data.draw(partitions(size))), success)
+    found = _at_break_points(mechanism, threat)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(breakpoints._Search, "near", lambda search, left, right: search)
+        whole = _at_break_points(mechanism, threat)
+    assert found.advantage == pytest.approx(whole.advantage, abs=1e-11)
+    assert found.success == pytest.approx(whole.success, abs=1e-11)
+
+
+@given(st.data())
+def test_sets_seen_on_some_records(data: st.DataObject) -> None:
+    """A narrowed window holds of the records that stay what the whole window holds of them."""
+    size = data.draw(st.integers(1, 12))
+    places = np.array(data.draw(st.lists(st.integers(0, 12), min_size=size, max_size=size)), dtype=float)
+    success = data.draw(st.sampled_from([Line(2.0, places), Ring(2.0, places, 13.0)]))
+    knows = Knowledge.partition(data.draw(partitions(size)))
+    whole = Threat(Prior.uniform(size), knows, success).reach
+    assert isinstance(whole, Windows)
+    stay = np.flatnonzero(data.draw(st.lists(st.booleans(), min_size=size, max_size=size).filter(any)))
+    preference = np.array(data.draw(st.permutations(range(whole.guess.size))))
+    seen, sets = whole.narrowed(stay, preference)
+    held, cut = seen.members().toarray(), whole.members().toarray()[:, stay]
+    assert np.array_equal(held, cut[sets])
+    assert np.array_equal(seen.group, whole.group[sets])
+    first: dict[tuple[int, ...], int] = {}
+    for number in preference:
+        first.setdefault((int(whole.group[number]), *cut[number].astype(int)), int(number))
+    assert set(first.values()) <= set(sets.tolist())
+    assert len(first) == sets.size or isinstance(success, Ring)  # which lists its records twice
+    for group in range(int(whole.group.max()) + 1):
+        guesses = np.arange(whole.n_guesses)
+        assert np.array_equal(held[seen.find(guesses, group)], cut[whole.find(guesses, group)])
 
 
 # The papers' formulas

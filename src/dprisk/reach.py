@@ -10,7 +10,7 @@ exists: without one the attacker cannot avoid a loss (theory, gotcha 4).
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -162,6 +162,25 @@ class Windows(Reach):
         np.add.at(steps, (self.lo[chosen], column), 1.0)
         np.subtract.at(steps, (self.hi[chosen], column), 1.0)
         return self._to_records(np.cumsum(steps[:-1], axis=0))
+
+    def narrowed(self, records: IntArray, preference: IntArray) -> "tuple[Windows, IntArray]":
+        """What the sets hold of some records (in rising order, then called 0, 1, ...), and the numbers of the sets.
+
+        Of windows of a group that become the same, the first in `preference` (all sets in some order) stays.
+        """
+        rank = np.full(self._records, -1)
+        rank[records] = np.arange(records.size)
+        listed = rank[self.order]
+        before = np.r_[0, np.cumsum(listed >= 0)]  # of each place, how many that stay
+        lo, hi = before[self.lo], before[self.hi]
+        nothing = lo == hi
+        lo[nothing] = hi[nothing] = np.minimum.reduceat(lo, self.starts)[self.group[nothing]]
+        keep, place = _first_of_each(self.group[preference], lo[preference], hi[preference])
+        sets, now = preference[keep], np.empty_like(place)
+        now[preference] = place
+        pairs = replace(self._pairs, number=now[self._pairs.number])
+        seen = Windows(listed[listed >= 0], lo[sets], hi[sets], self.guess[sets], self.group[sets], pairs)
+        return seen, sets
 
     def largest_over(self, values: FloatArray) -> FloatArray:
         # lo and hi both rise from set to set, so the sets around a place are neighbours too.

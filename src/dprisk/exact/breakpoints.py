@@ -16,26 +16,27 @@ P and N the terms with positive and with negative coefficients. Both are convex,
 
 With Laplace noise the v_z are of two kinds only, a constant and one exponential; D is then a straight line in that
 exponential, and is largest at an end of the cell. (Without the kappas, for success instead of advantage, likewise.)
+
+Cells are looked at in blocks of neighbours, and records that are farther from a block than noise reaches are left out.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from dprisk.mechanisms.additive import Additive
-from dprisk.mechanisms.noise import GaussianNoise, LaplaceNoise, SymmetricNoise
-from dprisk.reach import Reach
+from dprisk.mechanisms.noise import LaplaceNoise, SymmetricNoise
+from dprisk.reach import Reach, Windows
 from dprisk.threat import Threat
 from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
 
 TOLERANCE = 1e-11  # of the optimum, for the whole partition
 SMALLEST_SHARE = 1e-3  # of the tolerance is granted to every cell
 BLOCK_CELLS = 1 << 18
-Rows = slice | IntArray
-UNSEEN = 40.0  # standard deviations farther than another position: a Gaussian density is 0 beside that one's
+UNSEEN = 1e-16  # mass of the noise beyond the distance at which records are left out
 NOWHERE = 1e-18  # mass that floats could not add
 FIRST_CELLS, FAR_TAIL = 1024, 1e-13  # of a noise of unknown shape
 FAR = 9.0  # standard deviations beyond which a Gaussian has no mass that floats could add
@@ -60,20 +61,21 @@ def partition(mechanism: Additive, threat: Threat, penalise: bool) -> Partition:
     apart = _far_apart(mechanism, mechanism.noise)
     if apart is not None:
         return apart
-    search = _Search(mechanism, threat, penalise)
+    search = _Search.of(mechanism, mechanism.noise, threat, penalise)
     left, right = search.first_cells()
     halve = np.zeros(left.size, dtype=bool)
     kept: list[AnyArray] = []
-    defect = 0.0
+    defect = 4 * UNSEEN  # two tails, each record lost to one set and gained by another
     while left.size:
-        now, later = slice(-search.block, None), slice(0, -search.block)
-        cells = search.look(left[now], right[now], halve[now])
-        defect += float(cells.defect[~cells.split].sum())
-        kept.append(np.array([cells.left, cells.choice, cells.right])[:, ~cells.split])
-        start, middle, end = (part[cells.split] for part in (cells.left, cells.where, cells.right))
-        share = (middle - start) / (end - start)
-        left, right = np.concatenate([left[later], start, middle]), np.concatenate([right[later], middle, end])
-        halve = np.concatenate([halve[later], share > 1 - LOPSIDED, share < LOPSIDED])
+        halves = [np.empty((3, 0))]
+        for start in range(0, left.size, search.block):
+            now = slice(start, start + search.block)
+            cells = search.near(left[now], right[now]).look(left[now], right[now], halve[now])
+            defect += float(cells.defect[~cells.split].sum())
+            kept.append(np.array([cells.left, cells.choice, cells.right])[:, ~cells.split])
+            halves.append(cells.halves())
+        left, right, lopsided = np.concatenate(halves, axis=1)
+        halve = lopsided > 0
     if not kept:
         return Partition(np.empty(0), 0.0)
     edges, choice, ends = np.concatenate(kept, axis=1)
@@ -140,6 +142,13 @@ class _Cells:
     split: BoolArray
     where: FloatArray
 
+    def halves(self) -> FloatArray:
+        """Left ends, right ends, and whether to halve them next, of the two parts of each cell that is split."""
+        left, middle, right = (part[self.split] for part in (self.left, self.where, self.right))
+        share = (middle - left) / (right - left)
+        one, two = (left, middle, share > 1 - LOPSIDED), (middle, right, share < LOPSIDED)
+        return np.stack([one, two], axis=-1).reshape(3, -1).astype(float)
+
 
 @dataclass(frozen=True)
 class _End:
@@ -166,23 +175,84 @@ class _End:
         return np.asarray(self.rise.sum(axis=0))
 
 
+@dataclass(frozen=True)
 class _Search:
-    """One mechanism against one threat: evaluates cells."""
+    """One mechanism against one threat: evaluates cells. `is_whole` unless some records are left out."""
 
-    def __init__(self, mechanism: Additive, threat: Threat, penalise: bool) -> None:
-        noise = mechanism.noise
-        assert isinstance(noise, SymmetricNoise)
-        self.mechanism, self.noise, self.reach, self.pi = mechanism, noise, threat.reach, threat.prior.weights[:, None]
-        self.positions, self.log_inside = mechanism.positions, mechanism._log_inside
-        self.order = np.argsort(self.positions, kind="stable")
-        self.penalise = penalise
-        self.price = self.reach.sums(self.pi) if penalise else np.zeros((self.reach.guess.size, 1))
-        self.straight = isinstance(noise, LaplaceNoise)
-        self.double = _equivalent(self.reach, mechanism.positions, threat.prior.weights)
-        self.prints = np.random.default_rng(0).random(self.reach.guess.size)
-        self.block = max(1, BLOCK_CELLS // (self.pi.size + self.reach.guess.size))
-        scale = float(noise.variation(np.array(mechanism.range))) if penalise else 1.0
-        self.tolerance = TOLERANCE * scale
+    mechanism: Additive
+    noise: SymmetricNoise
+    reach: Reach
+    pi: FloatArray
+    positions: FloatArray
+    log_inside: FloatArray
+    price: FloatArray
+    double: BoolArray
+    prints: FloatArray
+    penalise: bool
+    tolerance: float
+    is_whole: bool = True
+
+    @classmethod
+    def of(cls, mechanism: Additive, noise: SymmetricNoise, threat: Threat, penalise: bool) -> _Search:
+        reach, pi = threat.reach, threat.prior.weights[:, None]
+        return cls(
+            mechanism,
+            noise,
+            reach,
+            pi,
+            mechanism.positions,
+            mechanism._log_inside,
+            price=reach.sums(pi) if penalise else np.zeros((reach.guess.size, 1)),
+            double=_equivalent(reach, mechanism.positions, threat.prior.weights),
+            prints=np.random.default_rng(0).random(reach.guess.size),
+            penalise=penalise,
+            tolerance=TOLERANCE * (float(noise.variation(np.array(mechanism.range))) if penalise else 1.0),
+        )
+
+    @property
+    def straight(self) -> bool:
+        """Whether what a set gains on another is largest at an end of a cell."""
+        return isinstance(self.noise, LaplaceNoise)
+
+    @property
+    def block(self) -> int:
+        """How many cells to look at together."""
+        return max(1, BLOCK_CELLS // (self.pi.size + self.reach.guess.size))
+
+    @cached_property
+    def order(self) -> IntArray:
+        """The records by their positions."""
+        return np.argsort(self.positions, kind="stable")
+
+    @cached_property
+    def sight(self) -> float:
+        """The distance beyond which the noise has no mass to speak of."""
+        return float(-self.noise.quantile(np.array(UNSEEN)))
+
+    def near(self, left: FloatArray, right: FloatArray) -> _Search:
+        """The same search for these cells only, without the records that are too far from all of them to matter.
+
+        What that misses in all cells together is bounded by twice the mass of the noise beyond `sight`.
+        """
+        if self.mechanism.is_truncated or not isinstance(self.reach, Windows):
+            return self
+        seen = (self.positions >= left.min() - self.sight) & (self.positions <= right.max() + self.sight)
+        seen[self._nearest((left + right) / 2)] = True
+        if np.all(seen):
+            return self
+        rows = np.flatnonzero(seen)
+        reach, sets = self.reach.narrowed(rows, np.lexsort((self.price[:, 0], self.double)))
+        return replace(
+            self,
+            reach=reach,
+            pi=self.pi[rows],
+            positions=self.positions[rows],
+            log_inside=self.log_inside[rows],
+            price=self.price[sets],
+            double=self.double[sets],
+            prints=self.prints[sets],
+            is_whole=False,
+        )
 
     def first_cells(self) -> tuple[FloatArray, FloatArray]:
         """Cells small enough for the bounds to bite, none with a kink inside; what lies beyond holds no break."""
@@ -220,35 +290,23 @@ class _Search:
         return _Cells(left, right, defect, choice, split, where)
 
     def _end(self, at: FloatArray, near: IntArray, inside: FloatArray) -> _End:
-        rows = self._seen_from(at, near)
-        exponent, slope = self.noise.tilt(self.positions[rows, None], self.positions[near], at, inside)
-        exponent = exponent + self.log_inside[near] - self.log_inside[rows, None]
+        exponent, slope = self.noise.tilt(self.positions[:, None], self.positions[near], at, inside)
+        if self.mechanism.is_truncated:
+            exponent += self.log_inside[near]
+            exponent -= self.log_inside[:, None]
         steepest = exponent.max(axis=0)
-        exponent = np.minimum(exponent, OUTGROWN)
-        tilted = self._filled(rows, 0.0, self.pi[rows] * np.exp(exponent))
-        rise = self._filled(rows, 0.0, tilted[rows] * slope)
-        # The advantage does not change if all v_z are lowered by 1; then small differences keep their digits.
-        joint = self._filled(rows, -self.pi, self.pi[rows] * np.expm1(exponent)) if self.penalise else tilted
+        np.minimum(exponent, OUTGROWN, out=exponent)  # large arrays are used again: new ones cost as much as sums do
+        tilted = np.exp(exponent)
+        tilted *= self.pi
+        slope *= tilted
+        joint = tilted
+        if self.penalise and self.is_whole:
+            # The advantage does not change if all v_z are lowered by 1; then small differences keep their digits.
+            joint = np.expm1(exponent, out=exponent)
+            joint *= self.pi
         worth = self.reach.sums(joint) - self.price * joint.sum(axis=0)
         worth[self.double] = -np.inf
-        return _End(worth, tilted.sum(axis=0), rise, steepest, self.reach)
-
-    def _seen_from(self, at: FloatArray, near: IntArray) -> Rows:
-        """All records, or those whose density is not 0 in floats beside that of the nearest, at all of these places."""
-        if not isinstance(self.noise, GaussianNoise) or self.mechanism.is_truncated:
-            return slice(None)
-        reach = np.abs(at - self.positions[near]).max() + UNSEEN * self.noise.sigma
-        seen = (self.positions >= at.min() - reach) & (self.positions <= at.max() + reach)
-        return slice(None) if np.all(seen) else np.flatnonzero(seen)
-
-    def _filled(self, rows: Rows, others: FloatArray | float, values: FloatArray) -> FloatArray:
-        """A row for each record: `values` for some, `others` for the others."""
-        if isinstance(rows, slice):
-            return values
-        every = np.empty((self.positions.size, values.shape[1]))
-        every[:] = others
-        every[rows] = values
-        return every
+        return _End(worth, tilted.sum(axis=0), slope, steepest, self.reach)
 
     def _nearest(self, to: FloatArray) -> IntArray:
         """The record of the largest density: that of the nearest position, unless outputs are truncated."""
@@ -345,10 +403,12 @@ def first_edges(mechanism: Additive, noise: SymmetricNoise) -> FloatArray:
     return np.concatenate(edges)
 
 
-def _equivalent(reach: Reach, positions: FloatArray, pi: FloatArray) -> IntArray:
-    """Sets that hold the same mass at every position as an earlier set of their group: as good in every cell."""
+def _equivalent(reach: Reach, positions: FloatArray, pi: FloatArray) -> BoolArray:
+    """Whether each set holds the same mass at every position as an earlier set of its group: as good in every cell."""
     place = np.unique(positions, return_inverse=True)[1]
     secret = np.random.default_rng(1).random((place.max() + 1, 2))
     prints = np.round(reach.sums(pi[:, None] * secret[place]), 13)
     _, first = np.unique(np.column_stack([reach.group, prints]), axis=0, return_index=True)
-    return np.setdiff1d(np.arange(reach.guess.size), first)
+    double = np.ones(reach.guess.size, dtype=bool)
+    double[first] = False
+    return double
