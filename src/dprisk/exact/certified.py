@@ -47,6 +47,7 @@ from dprisk.types import BoolArray, FloatArray, IntArray
 FIRST, MOST = 128, 5000  # grid points that are started with, and at most
 CLOSER = 30  # halvings of the grid towards the guesses whose window ends at an end of the interval
 BLOCK_CELLS = 1 << 17
+MOST_RATIO = 16.0  # of the width of cells to that of pieces
 FAR, BEYOND = 7.0, 3e-12  # standard deviations of a Gaussian that are looked at, and the mass beyond them
 QUADRATURE, ROUNDING = 0.02, 1e-12  # by how much bounds are moved outward: a share of their distance, and a constant
 
@@ -93,19 +94,35 @@ def certify(mechanism: OnInterval, prior: Density, eta: float, width: float = 1e
         ThreatError,
     )
     points = FIRST  # enough if the noise is so small that no grid would resolve it
+    coarser = _best_ratio(mechanism, prior, eta)
     while True:
-        found = _Grid(mechanism, prior, eta, points).certificate()
+        found = _Grid(mechanism, prior, eta, points, coarser).certificate()
         apart = max(found.advantage.width, found.success.width)
         if apart <= width or points == MOST or mechanism.noise.width * MOST < length:
             return found
         points = min(MOST, math.ceil(points * max(1.3, 1.05 * math.sqrt(apart / width))))
 
 
-class _Grid:
-    """Windows, the pieces of the interval between their ends, and cells of outputs."""
+def _best_ratio(mechanism: OnInterval, prior: Density, eta: float) -> float:
+    """How much wider than the pieces the cells of Gaussian outputs had best be.
 
-    def __init__(self, mechanism: OnInterval, prior: Density, eta: float, points: int) -> None:
-        self.mechanism, self.noise, self.points = mechanism, mechanism.noise, points
+    The bounds are a k^2 + b apart, a for cells as wide as the pieces and b for the windows, and take 1/k of the time:
+    k = sqrt(b / a) takes the least for a given distance. Two small grids tell a and b, if they resolve the noise.
+    Cells of Laplace outputs must end where pieces do.
+    """
+    if isinstance(mechanism.noise, LaplaceNoise) or mechanism.noise.width * FIRST < prior.high - prior.low:
+        return 1.0
+    even, twice = (_Grid(mechanism, prior, eta, FIRST, ratio).certificate() for ratio in (1.0, 2.0))
+    apart, more = (max(found.advantage.width, found.success.width) for found in (even, twice))
+    cells = (more - apart) / 3
+    return min(MOST_RATIO, max(1.0, math.sqrt(apart / cells - 1))) if 0 < cells < apart else 1.0
+
+
+class _Grid:
+    """Windows, the pieces of the interval between their ends, and cells of outputs, `coarser` times as wide."""
+
+    def __init__(self, mechanism: OnInterval, prior: Density, eta: float, points: int, coarser: float = 1.0) -> None:
+        self.mechanism, self.noise, self.points, self.coarser = mechanism, mechanism.noise, points, coarser
         low, high = prior.low, prior.high
         lattice, guess = _guesses(low, high, eta, points)
         self.begin, self.end = np.maximum(guess - eta, low), np.minimum(guess + eta, high)
@@ -131,13 +148,17 @@ class _Grid:
 
     def _cells(self, lattice: FloatArray) -> FloatArray:
         """The edges of the cells of outputs; beyond them Laplace outputs all tell the same, Gaussian ones are rare."""
-        if isinstance(self.noise, LaplaceNoise) or self.mechanism.truncated:
+        if isinstance(self.noise, LaplaceNoise):
             return lattice
-        sigma, length = self.noise.sigma, lattice[-1] - lattice[0]
-        away = [0.0]
+        low, high = lattice[0], lattice[-1]
+        inside = np.linspace(low, high, 1 + math.ceil((lattice.size - 1) / self.coarser))
+        if self.mechanism.truncated:
+            return inside
+        sigma, away = self.noise.sigma, [0.0]
+        step = self.coarser * max(sigma, high - low) / self.points
         while away[-1] < FAR * sigma:  # cells may grow as their mass falls
-            away.append(away[-1] + max(sigma, length) / self.points * math.exp(min(3.0, (away[-1] / sigma) ** 2 / 6)))
-        return np.concatenate([lattice[0] - np.array(away[:0:-1]), lattice, lattice[-1] + np.array(away[1:])])
+            away.append(away[-1] + step * math.exp(min(3.0, (away[-1] / sigma) ** 2 / 6)))
+        return np.concatenate([low - np.array(away[:0:-1]), inside, high + np.array(away[1:])])
 
     def _shares(self, prior: Density, step: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Between neighbouring guesses, how far the share of mass behind one end of the window may lead the other's.

@@ -169,13 +169,13 @@ class GaussianNoise(SymmetricNoise):
         a, b = np.broadcast_arrays(np.asarray(low) / self.sigma, np.asarray(high) / self.sigma)
         upper = a > 0  # the lower tail has all its digits, the upper tail not
         a, b = np.where(upper, -b, a), np.where(upper, -a, b)
-        mass = np.asarray(ndtr(b) - ndtr(a))
         with np.errstate(invalid="ignore", over="ignore"):  # an end at infinity
             short = (b - a) * np.maximum(1.0, np.abs(a)) < SHORT
+        if np.all(short):
+            return _short_mass(a, b)
+        mass = np.asarray(ndtr(b) - ndtr(a))
         if np.any(short):
-            middle, half = (a[short] + b[short]) / 2, (b[short] - a[short]) / 2
-            mean = sum(weight * np.exp(-((middle + half * node) ** 2) / 2) for node, weight in GAUSS_3)
-            mass[short] = 2 * half * mean / math.sqrt(2 * math.pi)
+            mass[short] = _short_mass(a[short], b[short])
         return mass
 
     def quantile(self, share: FloatArray) -> FloatArray:
@@ -272,3 +272,10 @@ def _positive(name: str, value: float) -> float:
     number = as_number(name, value)
     require(1e-100 < number < 1e100, f"{name} must be finite and above 0, got {number:g}", MechanismError)
     return number
+
+
+def _short_mass(a: FloatArray, b: FloatArray) -> FloatArray:
+    """The mass of the standard normal distribution between near numbers, to all digits."""
+    middle, half = (a + b) / 2, (b - a) / 2
+    mean = sum(weight * np.exp(-((middle + half * node) ** 2) / 2) for node, weight in GAUSS_3)
+    return np.asarray(2 * half * mean / math.sqrt(2 * math.pi))
