@@ -3,7 +3,6 @@
 import json
 import sys
 import time
-from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from dprisk.audit.outputs import recorded
 from dprisk.audit.report import AuditReport
 from dprisk.audit.run import AuditInterrupted, audit, audit_recorded
 from dprisk.audit.statistics import Counts, anytime_epsilon
+from dprisk.cli.cluster import workers
 from dprisk.cli.names import MECHANISMS, OF_A_MECHANISM, Options, flag, options
 from dprisk.errors import ParameterError, fail, require
 from dprisk.guarantees import ApproxDP
@@ -71,20 +71,21 @@ def _run(given: Options, typed: set[str]) -> AuditReport:
         given["cluster"] is None or "jobs" not in typed, "--jobs are local workers; a --cluster brings its own workers."
     )
     claim = None if given["claim"] is None else ApproxDP(given["claim"], given["delta"] or 0.0)
-    return audit(
-        subject,
-        claim,
-        records=records,
-        runs=given["runs"],
-        alpha=given["alpha"],
-        seed=given["seed"],
-        stop_early=given["stop_early"],
-        n_jobs=given["jobs"],
-        executor=_cluster(given["cluster"]),
-        store=given["store"],
-        timeout=given["timeout"],
-        watch=_Live(given["alpha"], given["delta"] or 0.0) if sys.stderr.isatty() else None,
-    )
+    with workers(given["cluster"], given["jobs"]) as (executor, n_jobs):
+        return audit(
+            subject,
+            claim,
+            records=records,
+            runs=given["runs"],
+            alpha=given["alpha"],
+            seed=given["seed"],
+            stop_early=given["stop_early"],
+            n_jobs=n_jobs,
+            executor=executor,
+            store=given["store"],
+            timeout=given["timeout"],
+            watch=_Live(given["alpha"], given["delta"] or 0.0) if sys.stderr.isatty() else None,
+        )
 
 
 def _mechanism(given: Options) -> tuple[Any, None]:
@@ -132,20 +133,6 @@ def _recorded(given: Options, typed: set[str]) -> AuditReport:
     require(given["claim"] is not None, "--claim is missing: which epsilon does the code promise?")
     claim = ApproxDP(given["claim"], given["delta"] or 0.0)
     return audit_recorded(recorded(given["outputs"]), claim, alpha=given["alpha"], seed=given["seed"])
-
-
-def _cluster(address: str | None) -> Executor | None:
-    if address is None:
-        return None
-    try:
-        from distributed import Client
-    except ImportError:
-        return fail("--cluster needs dask.distributed: install dprisk with the extra `cluster`.")
-    try:
-        executor: Executor = Client(address, timeout="10s").get_executor()
-    except OSError as problem:
-        return fail(f"No dask cluster answers at {address}: {problem}.")
-    return executor
 
 
 class _Live:
