@@ -490,6 +490,12 @@ def privatise(record, rng):
 def broken(record, rng):
     return record + rng.laplace(scale=1)
 
+def respond(record, rng):
+    return record if rng.random() < 0.2 else int(rng.integers(10))
+
+def many(records, rng):
+    return records + rng.laplace(scale=9, size=len(records))
+
 def crash(record, rng):
     return 1 / (record != 3 or rng.random() < 0.5)
 
@@ -642,6 +648,27 @@ def test_recorded_outputs_raise_no_more_false_alarms_than_promised(tmp_path: Pat
         ("mypkg.mod:privatize --claim 1 --records 0..9", "did you mean 'privatise'?"),
         ("mypkg.mud:privatise --claim 1 --records 0..9", "no module 'mypkg.mud'"),
         ("mypkg.mod --claim 1 --records 0..9", "package.module:function"),
+        ("mypkg.mod:privatise --claim 1 --records 0..9 --family none", "There is no mechanism 'none'"),
+        ("mypkg.mod:privatise --claim 1 --records 0..9 --family grr --epsilon 1", "--epsilon is for mechanisms"),
+        ("mypkg.mod:privatise --claim 1 --records 0..9 --family grr --sigma 1", "--sigma has no meaning for grr"),
+        ("mypkg.mod:privatise --claim 1 --records 0..9 --family gaussian", "--sigma is missing"),
+        ("mypkg.mod:privatise --claim 1 --records a,b --family laplace", "laplace adds noise to numbers"),
+        (
+            "mypkg.mod:privatise --claim 1 --records 0..9 --family matrix --matrix matrix.csv",
+            "The family has 2 records",
+        ),
+        ("mypkg.mod:respond --claim 1 --records 0..9 --batch", "returned a int; batch=True needs"),
+        (
+            "mypkg.mod:privatise --claim 1 --records 0..9 --timeout 1 --cluster tcp://here:1",
+            "leave it out with a --clus",
+        ),
+        ("mypkg.mod:mechanism --claim 1 --records 0..9 --batch", "takes no further options"),
+        ("--mechanism grr --epsilon 1 --size 5 --family grr", "--family is for code"),
+        ("--mechanism grr --epsilon 1 --size 5 --batch", "--batch is for code"),
+        ("--outputs runs.csv --claim 1 --family laplace", "--family has no meaning with --outputs"),
+        ("--outputs runs.csv --claim 1 --batch", "--batch has no meaning with --outputs"),
+        ("--outputs runs.csv --claim 1 --store audit.db", "--store has no meaning with --outputs"),
+        ("--outputs runs.csv --claim 1 --cluster tcp://here:1", "--cluster has no meaning with --outputs"),
         ("--mechanism grr --size 5", "--epsilon is missing"),
         ("--mechanism grr --epsilon 1", "--size is missing"),
         ("--mechanism grr --epsilon 1 --size 1", "at least two possible records"),
@@ -678,6 +705,36 @@ def test_misuse_gets_one_sentence(
     assert (code, out) == (2, "")
     assert said in error
     assert len(error.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "given"),
+    [
+        ("mypkg.mod:privatise --records 0..9 --family laplace", {"family": Laplace(range(10), epsilon=1.0)}),
+        ("mypkg.mod:privatise --records 0,5,9 --family laplace", {"family": Laplace([0, 5, 9], epsilon=1.0)}),
+        (
+            "mypkg.mod:privatise --records 0,9 --delta 0.01 --family gaussian --sigma 9",
+            {"family": Gaussian([0, 9], sigma=9.0)},
+        ),
+        ("mypkg.mod:respond --records 0..9 --family grr --stop-early", {"family": GRR(10, 1.0), "stop_early": True}),
+        ("mypkg.mod:many --records 0..9 --batch --jobs 2", {"batch": True}),
+        ("mypkg.mod:many --records 0..9 --batch --family laplace", {"batch": True, "family": Laplace(range(10), 1.0)}),
+    ],
+)
+def test_the_command_takes_a_family_and_batches(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    package: Path,
+    arguments: str,
+    given: dict[str, Any],
+) -> None:
+    code, *more = arguments.split()
+    text = ["audit", code, "--claim", "1", "--runs", "3000", *more, "--store", "audit.db", "--json"]
+    records = {"0..9": range(10), "0,9": [0, 9], "0,5,9": [0, 5, 9]}[more[1]]
+    expected = same(audit(code, ApproxDP(1.0, 0.01 if "--delta" in more else 0.0), records=records, runs=3000, **given))
+    for _ in range(2):  # the second time from the store
+        told = json.loads(run(capsys, monkeypatch, *text)[1])
+        assert {key: told[key] for key in expected} == json.loads(json.dumps(expected))
 
 
 @pytest.mark.parametrize(
