@@ -148,7 +148,7 @@ def test_an_estimate_is_marked(capsys: pytest.CaptureFixture[str], monkeypatch: 
         ("--mechanism grr --epsilon 1 --size 5 --within 1 --space plane", "'line' or 'ring'"),
         ("--mechanism the --epsilon 1 --size 5 --threshold 2", "threshold must lie in [0, 1]"),
         ("--mechanism she --epsilon 1 --size 5 --threshold 0.7", "--threshold has no meaning for she"),
-        ("--mechanism she --epsilon 0 --size 5", "SHE needs epsilon > 0"),
+        ("--mechanism she --epsilon 0 --size 5", "SHE needs epsilon > 1e-300, got 0"),
         ("--mechanism grr --epsilon 1 --size 5 --p 0.5", "--p has no meaning for grr"),
         ("--mechanism matrix --matrix {ragged}", "rows of equal length"),
         ("--mechanism matrix --matrix {matrix} --size 7", "takes 3 records, the prior has 7"),

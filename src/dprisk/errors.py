@@ -94,6 +94,22 @@ def as_epsilon(epsilon: Any) -> float:
     return abs(value)  # -0.0 is 0
 
 
+def as_noise_epsilon(noise: str, epsilon: Any, above: float = 1e-99) -> float:
+    """The epsilon of noise whose scale is a range over epsilon, which must be a number one can compute with."""
+    value = as_epsilon(epsilon)
+    require(
+        value > above, f"{noise} needs epsilon > {above:g}, got {value:g}: its scale would be too large", MechanismError
+    )
+    return value
+
+
+def as_scale(name: str, value: Any) -> float:
+    """A scale of noise: neither its square nor the inverse of that overflows."""
+    number = as_number(name, value)
+    require(1e-100 < number < 1e100, f"{name} must lie between 1e-100 and 1e100, got {number:g}", MechanismError)
+    return number
+
+
 def as_size(size: Any) -> int:
     """A number of possible records: at least 1."""
     return as_whole("size, the number of possible records,", size)
