@@ -138,7 +138,11 @@ def test_an_estimate_is_marked(capsys: pytest.CaptureFixture[str], monkeypatch: 
         ("--mechanism grr --epsilon 1 --prior {off}", "sums to 1.3, not 1"),
         ("--mechanism grr --epsilon 1 --prior {empty}", "is empty"),
         ("--mechanism grr --epsilon 1 --prior {columns}", "no column `label`"),
-        ("--mechanism grr --epsilon 1 --prior nowhere.csv", "There is no file nowhere.csv"),
+        (
+            "--mechanism grr --epsilon 1 --prior nowhere.csv",
+            "There is no file nowhere.csv, and a prior is uniform, zipf:",
+        ),
+        ("--mechanism grr --epsilon 1 --size 3 --prior foo:1", "There is no file foo:1, and a prior is uniform, zipf:"),
         ("--mechanism grr --epsilon 1 --size 3 --prior zipf:steep", "needs a number behind the colon"),
         ("--mechanism grr --epsilon 1 --prior {prior} --knows {partial}", "no group for the record b"),
         ("--mechanism grr --epsilon 1 --size 5 --knows {ordered}", "3 records, the prior has 5"),
