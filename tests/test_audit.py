@@ -25,6 +25,7 @@ from dprisk.audit.outputs import recorded
 from dprisk.audit.report import AuditReport
 from dprisk.audit.run import AuditInterrupted, audit, audit_recorded
 from dprisk.audit.statistics import Counts
+from dprisk.audit.targets import as_target
 from dprisk.errors import AuditedCodeError, DpriskError, InputFileError, ParameterError, TargetError
 from dprisk.mechanisms import BLH, GRR, OLH, OUE, SHE, SUE, THE, Gaussian, Laplace, Matrix, Mechanism, SubsetSelection
 from dprisk.testing import assert_private
@@ -522,9 +523,14 @@ def test_a_crash_tells_how_to_repeat_it() -> None:
     def crash(record: int, rng: Rng) -> float:
         return 1 / (record != 3 or rng.random() < 0.5)
 
-    with pytest.raises(AuditedCodeError, match=r"on record 3, .* ZeroDivisionError.* seed of the block is") as caught:
+    line = crash.__code__.co_firstlineno + 1
+    said = rf"on record 3, .* ZeroDivisionError.*test_audit\.py, line {line}\)\. The same audit with the same seed"
+    with pytest.raises(AuditedCodeError, match=said) as caught:
         audit(crash, 1.0, records=range(5))
     assert caught.value.record == 3
+    with pytest.raises(AuditedCodeError) as again:
+        as_target(crash, 5).repeat(caught.value.records, caught.value.seed)  # type: ignore[attr-defined]
+    assert str(again.value) == str(caught.value)
 
 
 def fails_in_a_worker(record: int) -> int:
@@ -565,7 +571,7 @@ def test_the_command_ends_with_a_sentence_if_the_code_fails(
     assert (code, out) == (2, "")
     assert said in error
     assert "record 3" in error
-    assert "target.repeat(" in error
+    assert "mod.py, line" in error
     assert len(error.splitlines()) == 1
 
 

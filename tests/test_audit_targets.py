@@ -285,7 +285,7 @@ def test_a_failure_names_the_record_and_can_be_repeated() -> None:
     error = first.value
     assert error.record == ["a", "b"][error.records[-1]]
     assert f"record {error.record!r}, run {len(error.records)} of" in str(error)
-    assert f"target.repeat(error.records, {error.seed})" in str(error)
+    assert f"test_audit_targets.py, line {fails_now_and_then.__code__.co_firstlineno + 3})" in str(error)
     assert isinstance(error, DpriskError)
     with pytest.raises(AuditedCodeError) as again:
         target.repeat(error.records, error.seed)  # type: ignore[attr-defined]

@@ -44,8 +44,9 @@ class AuditedCodeError(DpriskError, RuntimeError):
     """The audited code failed or did not return in time: a finding of its own, not an error of the audit.
 
     `record` is the record it failed on (None if a whole batch failed), `records` the numbers of the block's records
-    up to that call and `seed` the block's seed: `target.repeat(error.records, error.seed)` runs into it again. The
-    original error is the `__cause__`; one that crossed from a worker process keeps its text only.
+    up to that call and `seed` the block's seed: `as_target(code, records).repeat(error.records, error.seed)` runs into
+    it again at once, with the code and the records that were audited. The original error is the `__cause__`; one that
+    crossed from a worker process keeps its text only.
     """
 
     def __init__(self, message: str, record: Any, records: list[int], seed: int) -> None:

@@ -16,6 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -32,6 +33,8 @@ from dprisk.mechanisms import Mechanism
 from dprisk.types import AnyArray, IntArray
 
 __all__ = ["Recorded", "Target", "as_outputs", "as_target", "central", "recorded", "repeats"]
+
+PACKAGE = Path(__file__).parents[1]
 
 
 class Target(ABC):
@@ -170,10 +173,9 @@ class CodeTarget(Target):
             if isinstance(problem, OutOfTimeError)
             else f"raised {type(problem).__name__}: {problem}"
         )
-        again = "runs into it again" if self.reproducible else f"runs the same records again. {self.note}"
+        again = "The same audit with the same seed runs into it again." if self.reproducible else self.note
         return AuditedCodeError(
-            f"{self.name} on {where} {what}. The seed of the block is {seed}: `target.repeat(error.records, {seed})` "
-            f"{again.rstrip('.')}.",
+            f"{self.name} on {where} {what}{_place(problem)}. {again}",
             record,
             numbers.tolist(),
             seed,
@@ -526,6 +528,14 @@ def _name(code: Any) -> str:
     if isinstance(code, _Central):
         return _name(code.function)
     return str(getattr(code, "__qualname__", None) or getattr(code, "__name__", None) or type(code).__name__)
+
+
+def _place(problem: BaseException) -> str:
+    """The last line that ran in the file of the audited code, which begins behind the frames of dprisk."""
+    frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(problem.__traceback__)]
+    behind = [(file, line) for file, line in frames if not file.startswith(str(PACKAGE))]
+    lines = [line for file, line in behind if file == behind[0][0]]
+    return f" ({behind[0][0]}, line {lines[-1]})" if behind else ""
 
 
 def _distribution(module: str) -> str | None:
