@@ -26,6 +26,7 @@ from dprisk.audit.report import AuditReport
 from dprisk.audit.run import AuditInterrupted, audit, audit_recorded
 from dprisk.audit.statistics import Counts
 from dprisk.audit.targets import as_target
+from dprisk.cli.audit import _records
 from dprisk.errors import AuditedCodeError, DpriskError, InputFileError, ParameterError, TargetError
 from dprisk.mechanisms import BLH, GRR, OLH, OUE, SHE, SUE, THE, Gaussian, Laplace, Matrix, Mechanism, SubsetSelection
 from dprisk.testing import assert_private
@@ -481,9 +482,19 @@ def test_code_that_cannot_be_seeded_has_no_store(tmp_path: Path) -> None:
 
 MODULE = """
 import time
+import numpy as np
 from dprisk import GRR
+from dprisk.audit.targets import central
 
 mechanism = GRR(4, epsilon=1.0)
+
+def total(data, rng):
+    return sum(data) + rng.laplace(scale=1)
+
+target = central(total, [0, 1, 1], records=[0, 1])
+
+def unseeded(record):
+    return record + np.random.default_rng().laplace(scale=9)
 
 def privatise(record, rng):
     return record + rng.laplace(scale=9)
@@ -602,6 +613,51 @@ def test_the_command_audits_code(
     assert ("breaks its promise" in out) == (expected == 1)
 
 
+@pytest.mark.parametrize("arguments", ["mypkg.mod:target --claim 1", "mypkg.mod:target --claim 1 --family laplace"])
+def test_the_command_takes_what_brings_its_own_records(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, package: Path, arguments: str
+) -> None:
+    code, out, _ = run(capsys, monkeypatch, "audit", *arguments.split(), "--runs", "2000")
+    assert code == 0
+    assert "total on 3 others" in out
+    told = json.loads(run(capsys, monkeypatch, "audit", "mypkg.mod:mechanism", "--runs", "2000", "--json")[1])
+    assert told["claim"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "records"),
+    [
+        ("0,0.5,1", [0, 0.5, 1]),
+        ("0,1e-3", [0, 0.001]),
+        ("-1, 1", [-1, 1]),
+        ("007,010", ["007", "010"]),
+        ("low,2", ["low", "2"]),
+        ("2..4", [2, 3, 4]),
+    ],
+)
+def test_records_are_numbers_if_all_are(text: str, records: list[Any]) -> None:
+    found = _records(text)
+    assert found == records
+    assert list(map(type, found)) == list(map(type, records))
+
+
+def test_code_that_makes_its_own_generator_is_seen_not_to_repeat(package: Path, tmp_path: Path) -> None:
+    given: dict[str, Any] = {"records": [0, 1], "runs": 1000}
+    report = audit("mypkg.mod:unseeded", 1.0, **given)
+    assert not report.target["reproducible"]
+    assert "same seed" in report.target["note"]
+    assert audit("mypkg.mod:privatise", 1.0, **given).target["reproducible"]
+    with pytest.raises(ParameterError, match="cannot be seeded"):
+        audit("mypkg.mod:unseeded", 1.0, **given, store=tmp_path / "audit.db")
+
+
+def test_recorded_outputs_of_which_no_two_are_alike_are_refused(tmp_path: Path) -> None:
+    rows = "".join(f"{k},{k % 2},{'ab'[k % 2]}\n" for k in range(100))
+    (tmp_path / "runs.csv").write_text("id,record,output\n" + rows)
+    with pytest.raises(InputFileError, match=r"No two outputs .* leave out columns"):
+        audit_recorded(recorded(tmp_path / "runs.csv"), 1.0)
+
+
 def test_a_mechanism_in_a_module_is_known_in_full(package: Path) -> None:
     report = audit("mypkg.mod:mechanism", runs=10_000)
     assert report.claim == ApproxDP(1.0, 0.0)
@@ -653,7 +709,13 @@ def test_recorded_outputs_raise_no_more_false_alarms_than_promised(tmp_path: Pat
         ("mypkg.mod:privatise --claim 1 --records 0..9 --timeout 0", "timeout must be a positive"),
         ("mypkg.mod:privatize --claim 1 --records 0..9", "did you mean 'privatise'?"),
         ("mypkg.mud:privatise --claim 1 --records 0..9", "no module 'mypkg.mud'"),
-        ("mypkg.mod --claim 1 --records 0..9", "package.module:function"),
+        ("mypkg.mod --claim 1 --records 0..9", "package.module:function, got 'mypkg.mod'; did you mean 'mypkg:mod'?"),
+        ("mypkg/mod.py:privatise --claim 1 --records 0..9", "did you mean 'mypkg.mod:privatise'?"),
+        ("mypkg/mod.py --claim 1 --records 0..9", "is a file; name a function in it, as in mod:function"),
+        ("runs.csv --claim 1", "recorded runs are given as --outputs runs.csv"),
+        ("mypkg.mod:target", "What does the code claim?"),
+        ("mypkg.mod:target --family laplace", "--claim is missing"),
+        ("mypkg.mod:target --claim 1 --records 0,1", "is a target already"),
         ("mypkg.mod:privatise --claim 1 --records 0..9 --family none", "There is no mechanism 'none'"),
         ("mypkg.mod:privatise --claim 1 --records 0..9 --family grr --epsilon 1", "--epsilon is for mechanisms"),
         ("mypkg.mod:privatise --claim 1 --records 0..9 --family grr --sigma 1", "--sigma has no meaning for grr"),

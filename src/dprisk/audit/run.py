@@ -9,6 +9,7 @@ import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,8 @@ from dprisk.audit.outputs import Recorded
 from dprisk.audit.report import AuditReport
 from dprisk.audit.scores import KnownScorer, Scorer
 from dprisk.audit.statistics import Counts
-from dprisk.audit.targets import MechanismTarget, Reference, Target, as_target
-from dprisk.errors import ParameterError, as_number, as_whole, fail, require
+from dprisk.audit.targets import CodeTarget, MechanismTarget, Reference, Target, as_target, repeats
+from dprisk.errors import InputFileError, ParameterError, as_number, as_whole, fail, require
 from dprisk.guarantees import ApproxDP, Guarantee
 from dprisk.mechanisms import Mechanism
 
@@ -74,6 +75,7 @@ def audit(
     started = time.perf_counter()
     target = as_target(subject, records, batch=batch, parameters=parameters, post=post, timeout=timeout)
     require(target.size >= 2, "An audit needs at least two possible records.", ParameterError)
+    target = _tried(target)
     own = target.mechanism if isinstance(target, MechanismTarget) else None
     promise = _claim(target.claim if claim is None else claim, own)
     runs, seed, n_jobs = as_whole("runs", runs), as_whole("seed", seed, least=0), as_whole("n_jobs", n_jobs)
@@ -126,6 +128,13 @@ class AuditInterrupted(KeyboardInterrupt):
     def __init__(self, report: AuditReport) -> None:
         super().__init__(report.sentence())
         self.report = report
+
+
+def _tried(target: Target) -> Target:
+    """The target, marked if two runs from one seed differed, as those of code that makes its own generators do."""
+    if not isinstance(target, CodeTarget) or not target.reproducible or repeats(target, runs=2):
+        return target
+    return replace(target, reproducible=False, note="The same seed gave other outputs: it draws what cannot be seeded.")
 
 
 def _identity(plan: Plan, alpha: float, stop_early: bool) -> dict[str, Any]:
@@ -224,6 +233,12 @@ def audit_recorded(runs: Recorded, claim: float | Guarantee, *, alpha: float = 0
     promise, rng = _claim(claim, None), generator(as_whole("seed", seed, least=0), -1)
     codes, outputs = runs.records, runs.outputs
     require(np.unique(codes).size >= 2, "An audit needs recorded runs of at least two records.", ParameterError)
+    require(
+        outputs.dtype.kind in "biuf" or len(set(map(repr, outputs.tolist()))) < len(outputs),
+        f"No two outputs in {runs.name} are alike, so nothing can be learned from them; leave out columns that are no "
+        "part of the output, such as a number for each row.",
+        InputFileError,
+    )
     order = rng.permutation(codes.size)
     learn, rest = order[: codes.size // 2], order[codes.size // 2 :]
     design = learned_design(outputs[learn], codes[learn], rest.size, alpha, promise.delta)

@@ -336,6 +336,12 @@ def central(
     reference = Reference.parse(function) if isinstance(function, str) else None
     code = reference.load() if reference else function
     require(callable(code), f"{_name(code)} is a {type(code).__name__}, which cannot be called.", TargetError)
+    require(
+        not isinstance(others, str | Mapping) and not hasattr(others, "columns"),
+        f"The data of the others are a list or an array of records, not a {type(others).__name__}; of a table give a "
+        "list of its rows, and a function that makes a table of them.",
+        TargetError,
+    )
     base: Any = others if isinstance(others, np.ndarray) else list(others)
     if place is not None:
         place = as_whole("place", place, least=0)
@@ -390,9 +396,11 @@ class Reference:
         """The name, checked for its form; modules are looked for in the current directory too."""
         module, colon, function = text.partition(":")
         parts = [*module.split("."), *function.split(".")]
+        meant = text.replace("/", ".").replace(".py:", ":") if colon else ":".join(text.rsplit(".", 1))
+        near = f"; did you mean {meant!r}?" if meant != text and not text.endswith(".py") else "."
         require(
-            colon == ":" and all(part.isidentifier() for part in parts),
-            f"Code is named as package.module:function, got {text!r}.",
+            colon == ":" and ".py:" not in text and all(part.isidentifier() for part in parts),
+            f"Code is named as package.module:function, got {text!r}{near}",
             TargetError,
         )
         return cls(text, os.getcwd())
@@ -482,7 +490,8 @@ def _check_signature(function: Any, parameters: Mapping[str, Any], batch: bool) 
         advice = (
             "it takes no argument"
             if first is None
-            else f"it also needs {', '.join(needed)}: pass parameters={{{', '.join(f'{n!r}: ...' for n in needed)}}}"
+            else f"it also needs {', '.join(needed)}: pass parameters={{{', '.join(f'{n!r}: ...' for n in needed)}}}, "
+            "or a function that sets what it needs"
             if needed
             else str(problem)
         )

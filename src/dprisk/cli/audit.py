@@ -1,8 +1,11 @@
 """The command `dprisk audit`."""
 
 import json
+import re
 import sys
 import time
+from contextlib import suppress
+from inspect import isroutine
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +16,12 @@ from dprisk.audit.outputs import recorded
 from dprisk.audit.report import AuditReport
 from dprisk.audit.run import AuditInterrupted, audit, audit_recorded
 from dprisk.audit.statistics import Counts, anytime_epsilon
+from dprisk.audit.targets import Reference, as_target
 from dprisk.cli.cluster import workers
 from dprisk.cli.names import MECHANISMS, OF_A_MECHANISM, Kind, Options, flag, options
 from dprisk.errors import ParameterError, fail, require
 from dprisk.guarantees import ApproxDP
 from dprisk.mechanisms import Matrix, Mechanism
-from dprisk.tables import natural
 
 OF_MECHANISMS = sorted({option for kind in MECHANISMS.values() for option in kind.options} - {"space"})
 ON_THE_LINE = {"laplace", "gaussian"}  # whose likelihood takes the records for places, in any unit
@@ -120,17 +123,30 @@ def _mechanism(given: Options) -> tuple[Mechanism, None, None]:
     return kind.make(size, given | {"space": None}), None, None
 
 
-def _code(given: Options) -> tuple[str, list[Any], Mechanism | None]:
+def _code(given: Options) -> tuple[str, list[Any] | None, Mechanism | None]:
     for option in OF_MECHANISMS:
         require(
             given[option] is None or (given["family"] is not None and option != "epsilon"),
             f"{flag(option)} is for mechanisms; what the code promises is its --claim.",
         )
-    require(given["claim"] is not None, "--claim is missing: which epsilon does the code promise?")
     require(given["size"] is None, "--size is for mechanisms; the code has --records.")
-    require(given["records"] is not None, "--records is missing, as in --records 0..9.")
-    records = _records(given["records"])
-    return given["code"], records, None if given["family"] is None else _family(given, records)
+    require(":" in given["code"] or not Path(given["code"]).is_file(), _a_file(given["code"]))
+    brings_its_own = not isroutine(Reference.parse(given["code"]).load())
+    require(
+        given["claim"] is not None or (brings_its_own and given["family"] is None),
+        "--claim is missing: which epsilon does the code promise?",
+    )
+    require(given["records"] is not None or brings_its_own, "--records is missing, as in --records 0..9.")
+    records = None if given["records"] is None else _records(given["records"])
+    if given["family"] is None:
+        return given["code"], records, None
+    return given["code"], records, _family(given, records or list(as_target(given["code"]).records))
+
+
+def _a_file(name: str) -> str:
+    if name.endswith(".py"):
+        return f"{name} is a file; name a function in it, as in {Path(name).stem}:function."
+    return f"{name} is a file; recorded runs are given as --outputs {name}."
 
 
 def _family(given: Options, records: list[Any]) -> Mechanism:
@@ -155,15 +171,28 @@ def _kind(choice: str, given: Options) -> Kind:
 
 
 def _records(text: str) -> list[Any]:
+    """A range of whole numbers, or a list: of numbers if each is one (007 is none), of text otherwise."""
     first, dots, last = text.partition("..")
     if not dots:
-        return natural([part.strip() for part in text.split(",")])
+        parts = [part.strip() for part in text.split(",")]
+        require(
+            len(parts) > 1, f"--records {text} is one; at least two possible records are needed, as in 0..9 or 0,0.5."
+        )
+        each = [_number(part) for part in parts]
+        return parts if any(isinstance(record, str) for record in each) else each
     try:
         low, high = int(first), int(last)
     except ValueError:
         raise ParameterError(f"{text!r} is no range of whole numbers, as in 0..9.") from None
     require(low < high, f"The range {text} holds fewer than two records.")
     return list(range(low, high + 1))
+
+
+def _number(text: str) -> int | float | str:
+    for kind in (int, float):
+        with suppress(ValueError):
+            return text if re.match(r"[+-]?0\d", text) else kind(text)
+    return text
 
 
 def _recorded(given: Options, typed: set[str]) -> AuditReport:
