@@ -25,6 +25,8 @@ from dprisk.audit.outputs import recorded
 from dprisk.audit.report import AuditReport
 from dprisk.audit.run import AuditInterrupted, audit, audit_recorded
 from dprisk.audit.statistics import Counts
+from dprisk.audit.targets import as_target
+from dprisk.cli.audit import _records
 from dprisk.errors import AuditedCodeError, DpriskError, InputFileError, ParameterError, TargetError
 from dprisk.mechanisms import BLH, GRR, OLH, OUE, SHE, SUE, THE, Gaussian, Laplace, Matrix, Mechanism, SubsetSelection
 from dprisk.testing import assert_private
@@ -480,15 +482,31 @@ def test_code_that_cannot_be_seeded_has_no_store(tmp_path: Path) -> None:
 
 MODULE = """
 import time
+import numpy as np
 from dprisk import GRR
+from dprisk.audit.targets import central
 
 mechanism = GRR(4, epsilon=1.0)
+
+def total(data, rng):
+    return sum(data) + rng.laplace(scale=1)
+
+target = central(total, [0, 1, 1], records=[0, 1])
+
+def unseeded(record):
+    return record + np.random.default_rng().laplace(scale=9)
 
 def privatise(record, rng):
     return record + rng.laplace(scale=9)
 
 def broken(record, rng):
     return record + rng.laplace(scale=1)
+
+def respond(record, rng):
+    return record if rng.random() < 0.2 else int(rng.integers(10))
+
+def many(records, rng):
+    return records + rng.laplace(scale=9, size=len(records))
 
 def crash(record, rng):
     return 1 / (record != 3 or rng.random() < 0.5)
@@ -516,9 +534,14 @@ def test_a_crash_tells_how_to_repeat_it() -> None:
     def crash(record: int, rng: Rng) -> float:
         return 1 / (record != 3 or rng.random() < 0.5)
 
-    with pytest.raises(AuditedCodeError, match=r"on record 3, .* ZeroDivisionError.* seed of the block is") as caught:
+    line = crash.__code__.co_firstlineno + 1
+    said = rf"on record 3, .* ZeroDivisionError.*test_audit\.py, line {line}\)\. The same audit with the same seed"
+    with pytest.raises(AuditedCodeError, match=said) as caught:
         audit(crash, 1.0, records=range(5))
     assert caught.value.record == 3
+    with pytest.raises(AuditedCodeError) as again:
+        as_target(crash, 5).repeat(caught.value.records, caught.value.seed)  # type: ignore[attr-defined]
+    assert str(again.value) == str(caught.value)
 
 
 def fails_in_a_worker(record: int) -> int:
@@ -559,7 +582,7 @@ def test_the_command_ends_with_a_sentence_if_the_code_fails(
     assert (code, out) == (2, "")
     assert said in error
     assert "record 3" in error
-    assert "target.repeat(" in error
+    assert "mod.py, line" in error
     assert len(error.splitlines()) == 1
 
 
@@ -588,6 +611,51 @@ def test_the_command_audits_code(
     code, out, _ = run(capsys, monkeypatch, *arguments)
     assert code == expected
     assert ("breaks its promise" in out) == (expected == 1)
+
+
+@pytest.mark.parametrize("arguments", ["mypkg.mod:target --claim 1", "mypkg.mod:target --claim 1 --family laplace"])
+def test_the_command_takes_what_brings_its_own_records(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, package: Path, arguments: str
+) -> None:
+    code, out, _ = run(capsys, monkeypatch, "audit", *arguments.split(), "--runs", "2000")
+    assert code == 0
+    assert "total on 3 others" in out
+    told = json.loads(run(capsys, monkeypatch, "audit", "mypkg.mod:mechanism", "--runs", "2000", "--json")[1])
+    assert told["claim"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "records"),
+    [
+        ("0,0.5,1", [0, 0.5, 1]),
+        ("0,1e-3", [0, 0.001]),
+        ("-1, 1", [-1, 1]),
+        ("007,010", ["007", "010"]),
+        ("low,2", ["low", "2"]),
+        ("2..4", [2, 3, 4]),
+    ],
+)
+def test_records_are_numbers_if_all_are(text: str, records: list[Any]) -> None:
+    found = _records(text)
+    assert found == records
+    assert list(map(type, found)) == list(map(type, records))
+
+
+def test_code_that_makes_its_own_generator_is_seen_not_to_repeat(package: Path, tmp_path: Path) -> None:
+    given: dict[str, Any] = {"records": [0, 1], "runs": 1000}
+    report = audit("mypkg.mod:unseeded", 1.0, **given)
+    assert not report.target["reproducible"]
+    assert "same seed" in report.target["note"]
+    assert audit("mypkg.mod:privatise", 1.0, **given).target["reproducible"]
+    with pytest.raises(ParameterError, match="cannot be seeded"):
+        audit("mypkg.mod:unseeded", 1.0, **given, store=tmp_path / "audit.db")
+
+
+def test_recorded_outputs_of_which_no_two_are_alike_are_refused(tmp_path: Path) -> None:
+    rows = "".join(f"{k},{k % 2},{'ab'[k % 2]}\n" for k in range(100))
+    (tmp_path / "runs.csv").write_text("id,record,output\n" + rows)
+    with pytest.raises(InputFileError, match=r"No two outputs .* leave out columns"):
+        audit_recorded(recorded(tmp_path / "runs.csv"), 1.0)
 
 
 def test_a_mechanism_in_a_module_is_known_in_full(package: Path) -> None:
@@ -641,7 +709,34 @@ def test_recorded_outputs_raise_no_more_false_alarms_than_promised(tmp_path: Pat
         ("mypkg.mod:privatise --claim 1 --records 0..9 --timeout 0", "timeout must be a positive"),
         ("mypkg.mod:privatize --claim 1 --records 0..9", "did you mean 'privatise'?"),
         ("mypkg.mud:privatise --claim 1 --records 0..9", "no module 'mypkg.mud'"),
-        ("mypkg.mod --claim 1 --records 0..9", "package.module:function"),
+        ("mypkg.mod --claim 1 --records 0..9", "package.module:function, got 'mypkg.mod'; did you mean 'mypkg:mod'?"),
+        ("mypkg/mod.py:privatise --claim 1 --records 0..9", "did you mean 'mypkg.mod:privatise'?"),
+        ("mypkg/mod.py --claim 1 --records 0..9", "is a file; name a function in it, as in mod:function"),
+        ("runs.csv --claim 1", "recorded runs are given as --outputs runs.csv"),
+        ("mypkg.mod:target", "What does the code claim?"),
+        ("mypkg.mod:target --family laplace", "--claim is missing"),
+        ("mypkg.mod:target --claim 1 --records 0,1", "is a target already"),
+        ("mypkg.mod:privatise --claim 1 --records 0..9 --family none", "There is no mechanism 'none'"),
+        ("mypkg.mod:privatise --claim 1 --records 0..9 --family grr --epsilon 1", "--epsilon is for mechanisms"),
+        ("mypkg.mod:privatise --claim 1 --records 0..9 --family grr --sigma 1", "--sigma has no meaning for grr"),
+        ("mypkg.mod:privatise --claim 1 --records 0..9 --family gaussian", "--sigma is missing"),
+        ("mypkg.mod:privatise --claim 1 --records a,b --family laplace", "laplace adds noise to numbers"),
+        (
+            "mypkg.mod:privatise --claim 1 --records 0..9 --family matrix --matrix matrix.csv",
+            "The family has 2 records",
+        ),
+        ("mypkg.mod:respond --claim 1 --records 0..9 --batch", "returned a int; batch=True needs"),
+        (
+            "mypkg.mod:privatise --claim 1 --records 0..9 --timeout 1 --cluster tcp://here:1",
+            "leave it out with a --clus",
+        ),
+        ("mypkg.mod:mechanism --claim 1 --records 0..9 --batch", "takes no further options"),
+        ("--mechanism grr --epsilon 1 --size 5 --family grr", "--family is for code"),
+        ("--mechanism grr --epsilon 1 --size 5 --batch", "--batch is for code"),
+        ("--outputs runs.csv --claim 1 --family laplace", "--family has no meaning with --outputs"),
+        ("--outputs runs.csv --claim 1 --batch", "--batch has no meaning with --outputs"),
+        ("--outputs runs.csv --claim 1 --store audit.db", "--store has no meaning with --outputs"),
+        ("--outputs runs.csv --claim 1 --cluster tcp://here:1", "--cluster has no meaning with --outputs"),
         ("--mechanism grr --size 5", "--epsilon is missing"),
         ("--mechanism grr --epsilon 1", "--size is missing"),
         ("--mechanism grr --epsilon 1 --size 1", "at least two possible records"),
@@ -678,6 +773,36 @@ def test_misuse_gets_one_sentence(
     assert (code, out) == (2, "")
     assert said in error
     assert len(error.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "given"),
+    [
+        ("mypkg.mod:privatise --records 0..9 --family laplace", {"family": Laplace(range(10), epsilon=1.0)}),
+        ("mypkg.mod:privatise --records 0,5,9 --family laplace", {"family": Laplace([0, 5, 9], epsilon=1.0)}),
+        (
+            "mypkg.mod:privatise --records 0,9 --delta 0.01 --family gaussian --sigma 9",
+            {"family": Gaussian([0, 9], sigma=9.0)},
+        ),
+        ("mypkg.mod:respond --records 0..9 --family grr --stop-early", {"family": GRR(10, 1.0), "stop_early": True}),
+        ("mypkg.mod:many --records 0..9 --batch --jobs 2", {"batch": True}),
+        ("mypkg.mod:many --records 0..9 --batch --family laplace", {"batch": True, "family": Laplace(range(10), 1.0)}),
+    ],
+)
+def test_the_command_takes_a_family_and_batches(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    package: Path,
+    arguments: str,
+    given: dict[str, Any],
+) -> None:
+    code, *more = arguments.split()
+    text = ["audit", code, "--claim", "1", "--runs", "3000", *more, "--store", "audit.db", "--json"]
+    records = {"0..9": range(10), "0,9": [0, 9], "0,5,9": [0, 5, 9]}[more[1]]
+    expected = same(audit(code, ApproxDP(1.0, 0.01 if "--delta" in more else 0.0), records=records, runs=3000, **given))
+    for _ in range(2):  # the second time from the store
+        told = json.loads(run(capsys, monkeypatch, *text)[1])
+        assert {key: told[key] for key in expected} == json.loads(json.dumps(expected))
 
 
 @pytest.mark.parametrize(

@@ -285,13 +285,22 @@ def test_a_failure_names_the_record_and_can_be_repeated() -> None:
     error = first.value
     assert error.record == ["a", "b"][error.records[-1]]
     assert f"record {error.record!r}, run {len(error.records)} of" in str(error)
-    assert f"target.repeat(error.records, {error.seed})" in str(error)
+    assert f"test_audit_targets.py, line {fails_now_and_then.__code__.co_firstlineno + 3})" in str(error)
     assert isinstance(error, DpriskError)
     with pytest.raises(AuditedCodeError) as again:
         target.repeat(error.records, error.seed)  # type: ignore[attr-defined]
     assert again.value.records == error.records
     sent = pickle.loads(pickle.dumps(error))
     assert (str(sent), sent.record, sent.records, sent.seed) == (str(error), error.record, error.records, error.seed)
+
+
+@pytest.mark.parametrize("others", [{"age": [1, 2]}, "abc"])
+def test_a_table_is_not_taken_for_a_list_of_its_columns(others: Any) -> None:
+    with pytest.raises(TargetError, match=r"list or an array of records, not a (dict|str); of a table give a list"):
+        central(len, others, records=[0, 1])
+    frame = pytest.importorskip("pandas").DataFrame({"age": [1, 2]})
+    with pytest.raises(TargetError, match="not a DataFrame"):
+        central(len, frame, records=[0, 1])
 
 
 def test_an_exit_is_a_failure_and_an_interrupt_is_not() -> None:

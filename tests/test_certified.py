@@ -234,8 +234,8 @@ def test_the_density_of_a_bin_lies_between_its_extremes(law: tuple[float, float]
         (lambda: Density.from_data([0.5, 2.0], 0, 1), "must lie in"),
         (lambda: Density.from_data([0.5, 0.7], 0, 1, -1.0), "bandwidth"),
         (lambda: OnInterval.exponential(1.0, 0, 1, sensitivity=0.5), "sensitivity"),
-        (lambda: OnInterval.exponential(0.0), "epsilon > 0"),
-        (lambda: OnInterval.gaussian(0.0), "above 0"),
+        (lambda: OnInterval.exponential(0.0), "epsilon > 1e-99, got 0"),
+        (lambda: OnInterval.gaussian(0.0), "between 1e-100 and 1e100, got 0"),
         (lambda: OnInterval.laplace(1.0).sample([2.0], np.random.default_rng()), "must lie in"),
     ],
 )

@@ -408,7 +408,7 @@ def test_hashing_goes_on_the_record() -> None:
 @pytest.mark.parametrize(
     ("wrong", "error", "message"),
     [
-        (lambda: SHE(3, 0.0), MechanismError, "SHE needs epsilon > 0"),
+        (lambda: SHE(3, 0.0), MechanismError, "SHE needs epsilon > 1e-300, got 0"),
         (lambda: SHE(3, 1.0).log_likelihood([[1.0, 2.0]]), MechanismError, "row of 3 finite numbers"),
         (lambda: SHE(2, 1.0).log_likelihood([[1.0, math.inf]]), MechanismError, "row of 2 finite numbers"),
         (lambda: THE(3, 1.0, 1.5), MechanismError, r"threshold must lie in \[0, 1\]"),

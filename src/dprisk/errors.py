@@ -44,8 +44,9 @@ class AuditedCodeError(DpriskError, RuntimeError):
     """The audited code failed or did not return in time: a finding of its own, not an error of the audit.
 
     `record` is the record it failed on (None if a whole batch failed), `records` the numbers of the block's records
-    up to that call and `seed` the block's seed: `target.repeat(error.records, error.seed)` runs into it again. The
-    original error is the `__cause__`; one that crossed from a worker process keeps its text only.
+    up to that call and `seed` the block's seed: `as_target(code, records).repeat(error.records, error.seed)` runs into
+    it again at once, with the code and the records that were audited. The original error is the `__cause__`; one that
+    crossed from a worker process keeps its text only.
     """
 
     def __init__(self, message: str, record: Any, records: list[int], seed: int) -> None:
@@ -92,6 +93,22 @@ def as_epsilon(epsilon: Any) -> float:
     value = as_number("epsilon", epsilon)
     require(0 <= value < float("inf"), f"epsilon must be a finite number of at least 0, got {value:g}")
     return abs(value)  # -0.0 is 0
+
+
+def as_noise_epsilon(noise: str, epsilon: Any, above: float = 1e-99) -> float:
+    """The epsilon of noise whose scale is a range over epsilon, which must be a number one can compute with."""
+    value = as_epsilon(epsilon)
+    require(
+        value > above, f"{noise} needs epsilon > {above:g}, got {value:g}: its scale would be too large", MechanismError
+    )
+    return value
+
+
+def as_scale(name: str, value: Any) -> float:
+    """A scale of noise: neither its square nor the inverse of that overflows."""
+    number = as_number(name, value)
+    require(1e-100 < number < 1e100, f"{name} must lie between 1e-100 and 1e100, got {number:g}", MechanismError)
+    return number
 
 
 def as_size(size: Any) -> int:

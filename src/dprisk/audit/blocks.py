@@ -14,7 +14,7 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,13 +108,39 @@ def _run(plan: Plan, numbers: list[int], executor: Executor | None, n_jobs: int)
         except BrokenExecutor as problem:
             failures = failures + 1 if done == before else 1
             if own is None or failures > RETRIES:
-                raise TargetError(
-                    f"A worker died {failures} times in a row at block {numbers[done]} or soon after it: "
-                    f"{plan.target.name} ends its process, or there is too little memory for so many workers."
-                ) from problem
+                died = f"A worker died {failures} times in a row"
+                raise TargetError(_died(died, plan, numbers[done])) from problem
+        except Exception as problem:
+            lost = _lost(problem, plan, numbers[done])
+            if lost is None:
+                raise
+            raise TargetError(lost) from problem
         finally:
             if own is not None:
                 own.shutdown(wait=False, cancel_futures=True)
+
+
+def _died(what: str, plan: Plan, block: int) -> str:
+    return (
+        f"{what} at block {block} or soon after it: {plan.target.name} ends its process, or there is too little memory "
+        "for so many workers."
+    )
+
+
+def _lost(problem: Exception, plan: Plan, block: int) -> str | None:
+    """A sentence if the workers are gone, None if something else is wrong.
+
+    dask has replaced a worker several times before it says so. Its errors are told by their names, so that it need not
+    be imported here; it cancels all blocks when the scheduler is gone, as a pool does that somebody shuts down.
+    """
+    if type(problem).__name__ == "KilledWorker":
+        return _died("Workers died one after the other", plan, block)
+    if isinstance(problem, CancelledError) or type(problem).__module__.partition(".")[0] == "distributed":
+        return (
+            f"The workers were lost at block {block}: the scheduler of the cluster is gone, or somebody shut the "
+            "executor down. Run the audit again when it is back; with a store it goes on where it stopped."
+        )
+    return None
 
 
 def _leave_in_time() -> None:

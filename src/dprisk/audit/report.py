@@ -8,6 +8,7 @@ from html import escape
 from typing import Any, Literal
 
 from dprisk.audit import statistics
+from dprisk.audit.consequence import Consequence
 from dprisk.audit.design import Design
 from dprisk.audit.statistics import Counts
 from dprisk.bounds.papers import rad_corollary_5_6
@@ -104,6 +105,8 @@ class AuditReport:
         sure, claim = 100 * (1 - self.alpha), f"epsilon {self.claim.epsilon:g}"
         if self.claim.delta:
             claim += f", delta {self.claim.delta:g}"
+        if isinstance(self.claim, Consequence):
+            claim = f"{self.claim.told} (tested as {claim})"
         certified = f"its true epsilon is at least {self.epsilon_certified:.3f} ({sure:g} % confidence)"
         if self.verdict == "violated":
             return f"{self.name} breaks its promise of {claim}: {certified}."
@@ -117,6 +120,7 @@ class AuditReport:
             "verdict": self.verdict,
             "claim": self.claim.epsilon,
             "delta": self.claim.delta,
+            "promise": self.claim.told if isinstance(self.claim, Consequence) else None,
             "epsilon_certified": self.epsilon_certified,
             "epsilon_estimate": _finite(self.epsilon_estimate),
             "e_value": self.e_value,

@@ -9,6 +9,7 @@ import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,15 @@ import numpy as np
 
 from dprisk.audit import statistics
 from dprisk.audit.blocks import Plan, Store, Watch, counts_in_order, generator
+from dprisk.audit.consequence import consequence
 from dprisk.audit.design import Design, choose, learned_design
 from dprisk.audit.outputs import Recorded
 from dprisk.audit.report import AuditReport
 from dprisk.audit.scores import KnownScorer, Scorer
 from dprisk.audit.statistics import Counts
-from dprisk.audit.targets import MechanismTarget, Reference, Target, as_target
-from dprisk.errors import ParameterError, as_number, as_whole, fail, require
-from dprisk.guarantees import ApproxDP, PureDP
+from dprisk.audit.targets import CodeTarget, MechanismTarget, Reference, Target, as_target, repeats
+from dprisk.errors import InputFileError, ParameterError, as_number, as_whole, fail, require
+from dprisk.guarantees import ApproxDP, Guarantee
 from dprisk.mechanisms import Mechanism
 
 BLOCK = 10_000  # runs of a known mechanism in a block
@@ -35,7 +37,7 @@ HELD = 1 << 21  # bytes of outputs of a known mechanism that are held at once, f
 
 def audit(
     subject: Any,
-    claim: float | ApproxDP | PureDP | None = None,
+    claim: float | Guarantee | None = None,
     *,
     records: Sequence[Any] | int | None = None,
     runs: int = 100_000,
@@ -57,7 +59,8 @@ def audit(
 
     `subject` is a mechanism of this package, a function of one record (or of many, with `batch`),
     "package.module:function", or an object of another library (see `as_target`); `records` are the possible records, or
-    how many there are. The claim is an epsilon or a guarantee, by default that of the mechanism. `family` is a
+    how many there are. The claim is an epsilon or a guarantee, by default that of the mechanism; of a guarantee that is
+    not (epsilon, delta)-DP, such as Gaussian DP, a consequence is tested (see `consequence`). `family` is a
     mechanism that the code claims to be: its likelihood then decides, whatever the code does. With `stop_early` the
     audit ends when the claim is refuted, and its certificate is one that allows that. The same seed gives the same
     report for any number of workers and after any interruption; Ctrl-C raises `AuditInterrupted`, which has the report
@@ -72,6 +75,7 @@ def audit(
     started = time.perf_counter()
     target = as_target(subject, records, batch=batch, parameters=parameters, post=post, timeout=timeout)
     require(target.size >= 2, "An audit needs at least two possible records.", ParameterError)
+    target = _tried(target)
     own = target.mechanism if isinstance(target, MechanismTarget) else None
     promise = _claim(target.claim if claim is None else claim, own)
     runs, seed, n_jobs = as_whole("runs", runs), as_whole("seed", seed, least=0), as_whole("n_jobs", n_jobs)
@@ -124,6 +128,13 @@ class AuditInterrupted(KeyboardInterrupt):
     def __init__(self, report: AuditReport) -> None:
         super().__init__(report.sentence())
         self.report = report
+
+
+def _tried(target: Target) -> Target:
+    """The target, marked if two runs from one seed differed, as those of code that makes its own generators do."""
+    if not isinstance(target, CodeTarget) or not target.reproducible or repeats(target, runs=2):
+        return target
+    return replace(target, reproducible=False, note="The same seed gave other outputs: it draws what cannot be seeded.")
 
 
 def _identity(plan: Plan, alpha: float, stop_early: bool) -> dict[str, Any]:
@@ -196,9 +207,12 @@ def _claim(claim: Any, own: Mechanism | None) -> ApproxDP:
     if isinstance(claim, ApproxDP):
         claim.require_replace_one()
         return claim
+    if isinstance(claim, Guarantee):
+        claim.require_replace_one()
+        return consequence(claim)
     if isinstance(claim, int | float | np.number):
         return ApproxDP(as_number("The claimed epsilon", claim), 0.0)
-    return fail(f"A claim is an epsilon, PureDP or ApproxDP, not {claim!r}.", ParameterError)
+    return fail(f"A claim is an epsilon or a guarantee such as ApproxDP(1.0, 1e-5), not {claim!r}.", ParameterError)
 
 
 def _versions() -> dict[str, str]:
@@ -207,9 +221,7 @@ def _versions() -> dict[str, str]:
     return {"dprisk": __version__, "numpy": np.__version__, "python": platform.python_version()}
 
 
-def audit_recorded(
-    runs: Recorded, claim: float | ApproxDP | PureDP, *, alpha: float = 0.01, seed: int = 0
-) -> AuditReport:
+def audit_recorded(runs: Recorded, claim: float | Guarantee, *, alpha: float = 0.01, seed: int = 0) -> AuditReport:
     """Audit code that cannot be run here, by a record and an output for each of its runs (see `recorded`).
 
     A random half of the runs is learned from. Of the others, runs of suspects drawn at random are used up one by one,
@@ -221,6 +233,12 @@ def audit_recorded(
     promise, rng = _claim(claim, None), generator(as_whole("seed", seed, least=0), -1)
     codes, outputs = runs.records, runs.outputs
     require(np.unique(codes).size >= 2, "An audit needs recorded runs of at least two records.", ParameterError)
+    require(
+        outputs.dtype.kind in "biuf" or len(set(map(repr, outputs.tolist()))) < len(outputs),
+        f"No two outputs in {runs.name} are alike, so nothing can be learned from them; leave out columns that are no "
+        "part of the output, such as a number for each row.",
+        InputFileError,
+    )
     order = rng.permutation(codes.size)
     learn, rest = order[: codes.size // 2], order[codes.size // 2 :]
     design = learned_design(outputs[learn], codes[learn], rest.size, alpha, promise.delta)

@@ -16,6 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -32,6 +33,8 @@ from dprisk.mechanisms import Mechanism
 from dprisk.types import AnyArray, IntArray
 
 __all__ = ["Recorded", "Target", "as_outputs", "as_target", "central", "recorded", "repeats"]
+
+PACKAGE = Path(__file__).parents[1]
 
 
 class Target(ABC):
@@ -170,10 +173,9 @@ class CodeTarget(Target):
             if isinstance(problem, OutOfTimeError)
             else f"raised {type(problem).__name__}: {problem}"
         )
-        again = "runs into it again" if self.reproducible else f"runs the same records again. {self.note}"
+        again = "The same audit with the same seed runs into it again." if self.reproducible else self.note
         return AuditedCodeError(
-            f"{self.name} on {where} {what}. The seed of the block is {seed}: `target.repeat(error.records, {seed})` "
-            f"{again.rstrip('.')}.",
+            f"{self.name} on {where} {what}{_place(problem)}. {again}",
             record,
             numbers.tolist(),
             seed,
@@ -334,6 +336,12 @@ def central(
     reference = Reference.parse(function) if isinstance(function, str) else None
     code = reference.load() if reference else function
     require(callable(code), f"{_name(code)} is a {type(code).__name__}, which cannot be called.", TargetError)
+    require(
+        not isinstance(others, str | Mapping) and not hasattr(others, "columns"),
+        f"The data of the others are a list or an array of records, not a {type(others).__name__}; of a table give a "
+        "list of its rows, and a function that makes a table of them.",
+        TargetError,
+    )
     base: Any = others if isinstance(others, np.ndarray) else list(others)
     if place is not None:
         place = as_whole("place", place, least=0)
@@ -388,9 +396,11 @@ class Reference:
         """The name, checked for its form; modules are looked for in the current directory too."""
         module, colon, function = text.partition(":")
         parts = [*module.split("."), *function.split(".")]
+        meant = text.replace("/", ".").replace(".py:", ":") if colon else ":".join(text.rsplit(".", 1))
+        near = f"; did you mean {meant!r}?" if meant != text and not text.endswith(".py") else "."
         require(
-            colon == ":" and all(part.isidentifier() for part in parts),
-            f"Code is named as package.module:function, got {text!r}.",
+            colon == ":" and ".py:" not in text and all(part.isidentifier() for part in parts),
+            f"Code is named as package.module:function, got {text!r}{near}",
             TargetError,
         )
         return cls(text, os.getcwd())
@@ -480,7 +490,8 @@ def _check_signature(function: Any, parameters: Mapping[str, Any], batch: bool) 
         advice = (
             "it takes no argument"
             if first is None
-            else f"it also needs {', '.join(needed)}: pass parameters={{{', '.join(f'{n!r}: ...' for n in needed)}}}"
+            else f"it also needs {', '.join(needed)}: pass parameters={{{', '.join(f'{n!r}: ...' for n in needed)}}}, "
+            "or a function that sets what it needs"
             if needed
             else str(problem)
         )
@@ -526,6 +537,14 @@ def _name(code: Any) -> str:
     if isinstance(code, _Central):
         return _name(code.function)
     return str(getattr(code, "__qualname__", None) or getattr(code, "__name__", None) or type(code).__name__)
+
+
+def _place(problem: BaseException) -> str:
+    """The last line that ran in the file of the audited code, which begins behind the frames of dprisk."""
+    frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(problem.__traceback__)]
+    behind = [(file, line) for file, line in frames if not file.startswith(str(PACKAGE))]
+    lines = [line for file, line in behind if file == behind[0][0]]
+    return f" ({behind[0][0]}, line {lines[-1]})" if behind else ""
 
 
 def _distribution(module: str) -> str | None:

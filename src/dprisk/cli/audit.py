@@ -1,9 +1,11 @@
 """The command `dprisk audit`."""
 
 import json
+import re
 import sys
 import time
-from concurrent.futures import Executor
+from contextlib import suppress
+from inspect import isroutine
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +16,15 @@ from dprisk.audit.outputs import recorded
 from dprisk.audit.report import AuditReport
 from dprisk.audit.run import AuditInterrupted, audit, audit_recorded
 from dprisk.audit.statistics import Counts, anytime_epsilon
-from dprisk.cli.names import MECHANISMS, OF_A_MECHANISM, Options, flag, options
+from dprisk.audit.targets import Reference, as_target
+from dprisk.cli.cluster import workers
+from dprisk.cli.names import MECHANISMS, OF_A_MECHANISM, Kind, Options, flag, options
 from dprisk.errors import ParameterError, fail, require
 from dprisk.guarantees import ApproxDP
-from dprisk.mechanisms import Matrix
-from dprisk.tables import natural
+from dprisk.mechanisms import Matrix, Mechanism
 
 OF_MECHANISMS = sorted({option for kind in MECHANISMS.values() for option in kind.options} - {"space"})
+ON_THE_LINE = {"laplace", "gaussian"}  # whose likelihood takes the records for places, in any unit
 
 VIOLATED, INTERRUPTED = 1, 130  # exit codes
 
@@ -30,6 +34,12 @@ VIOLATED, INTERRUPTED = 1, 130  # exit codes
 @options(OF_A_MECHANISM)
 @click.option("--size", type=int, help="mechanism: number of possible records.")
 @click.option("--records", help="Code: its possible records, as in 0..9 or low,middle,high.")
+@click.option(
+    "--family",
+    metavar="NAME",
+    help="Code: the mechanism that it claims to be, named as for --mechanism, at the epsilon of the --claim.",
+)
+@click.option("--batch", is_flag=True, help="Code: it takes many records at once and returns an output for each.")
 @click.option("--outputs", type=click.Path(path_type=Path), help="A file of recorded runs: columns record and output.")
 @click.option("--claim", type=float, help="The claimed epsilon; that of the mechanism if left out.")
 @click.option("--delta", type=float, help="The claimed delta, 0 if left out.")
@@ -65,59 +75,111 @@ def audit_command(context: click.Context, /, as_json: bool, **given: Any) -> Non
 
 
 def _run(given: Options, typed: set[str]) -> AuditReport:
-    subject, records = _mechanism(given) if given["mechanism"] is not None else _code(given)
+    subject, records, family = _mechanism(given) if given["mechanism"] is not None else _code(given)
     require(given["delta"] is None or given["claim"] is not None, "--delta is part of a claim: give --claim as well.")
     require(
         given["cluster"] is None or "jobs" not in typed, "--jobs are local workers; a --cluster brings its own workers."
     )
-    claim = None if given["claim"] is None else ApproxDP(given["claim"], given["delta"] or 0.0)
-    return audit(
-        subject,
-        claim,
-        records=records,
-        runs=given["runs"],
-        alpha=given["alpha"],
-        seed=given["seed"],
-        stop_early=given["stop_early"],
-        n_jobs=given["jobs"],
-        executor=_cluster(given["cluster"]),
-        store=given["store"],
-        timeout=given["timeout"],
-        watch=_Live(given["alpha"], given["delta"] or 0.0) if sys.stderr.isatty() else None,
+    require(
+        given["cluster"] is None or given["timeout"] is None,
+        "--timeout is kept in local processes only; leave it out with a --cluster.",
     )
+    claim = None if given["claim"] is None else ApproxDP(given["claim"], given["delta"] or 0.0)
+    with workers(given["cluster"], given["jobs"]) as (executor, n_jobs):
+        return audit(
+            subject,
+            claim,
+            records=records,
+            runs=given["runs"],
+            alpha=given["alpha"],
+            seed=given["seed"],
+            family=family,
+            batch=given["batch"],
+            stop_early=given["stop_early"],
+            n_jobs=n_jobs,
+            executor=executor,
+            store=given["store"],
+            timeout=given["timeout"],
+            watch=_Live(given["alpha"], given["delta"] or 0.0) if sys.stderr.isatty() else None,
+        )
 
 
-def _mechanism(given: Options) -> tuple[Any, None]:
-    name = given["mechanism"]
-    require(name in MECHANISMS, f"There is no mechanism {name!r}; choose one of {', '.join(MECHANISMS)}.")
-    takes = MECHANISMS[name].options
-    for option in OF_MECHANISMS:
-        require(given[option] is None or option in takes, f"{flag(option)} has no meaning for {name}.")
-    require(given["records"] is None, "--records is for code; a mechanism has --size.")
-    require(given["timeout"] is None, "--timeout is for code; a mechanism needs none.")
+def _mechanism(given: Options) -> tuple[Mechanism, None, None]:
+    kind = _kind("mechanism", given)
+    for option, instead in (
+        ("records", "a mechanism has --size"),
+        ("timeout", "a mechanism needs none"),
+        ("family", "a mechanism is its own"),
+        ("batch", "a mechanism always does that"),
+    ):
+        require(given[option] in (None, False), f"{flag(option)} is for code; {instead}.")
     if given["matrix"] is not None:
         matrix = Matrix.from_file(given["matrix"])
         require(
             given["size"] in (None, matrix.size), f"--size says {given['size']} records, the matrix has {matrix.size}."
         )
-        return matrix, None
+        return matrix, None, None
     size = fail("--size is missing: how many possible records are there?") if given["size"] is None else given["size"]
-    return MECHANISMS[name].make(size, given | {"space": None}), None
+    return kind.make(size, given | {"space": None}), None, None
 
 
-def _code(given: Options) -> tuple[str, list[Any]]:
+def _code(given: Options) -> tuple[str, list[Any] | None, Mechanism | None]:
     for option in OF_MECHANISMS:
-        require(given[option] is None, f"{flag(option)} is for mechanisms; what the code promises is its --claim.")
-    require(given["claim"] is not None, "--claim is missing: which epsilon does the code promise?")
+        require(
+            given[option] is None or (given["family"] is not None and option != "epsilon"),
+            f"{flag(option)} is for mechanisms; what the code promises is its --claim.",
+        )
     require(given["size"] is None, "--size is for mechanisms; the code has --records.")
-    require(given["records"] is not None, "--records is missing, as in --records 0..9.")
-    return given["code"], _records(given["records"])
+    require(":" in given["code"] or not Path(given["code"]).is_file(), _a_file(given["code"]))
+    brings_its_own = not isroutine(Reference.parse(given["code"]).load())
+    require(
+        given["claim"] is not None or (brings_its_own and given["family"] is None),
+        "--claim is missing: which epsilon does the code promise?",
+    )
+    require(given["records"] is not None or brings_its_own, "--records is missing, as in --records 0..9.")
+    records = None if given["records"] is None else _records(given["records"])
+    if given["family"] is None:
+        return given["code"], records, None
+    return given["code"], records, _family(given, records or list(as_target(given["code"]).records))
+
+
+def _a_file(name: str) -> str:
+    if name.endswith(".py"):
+        return f"{name} is a file; name a function in it, as in {Path(name).stem}:function."
+    return f"{name} is a file; recorded runs are given as --outputs {name}."
+
+
+def _family(given: Options, records: list[Any]) -> Mechanism:
+    """What the code claims to be: at the claimed epsilon, and on the line at the records themselves."""
+    kind, name = _kind("family", given), given["family"]
+    numbers = all(isinstance(record, int | float) for record in records)
+    require(numbers or name not in ON_THE_LINE, f"{name} adds noise to numbers; the --records are none.")
+    made: Mechanism = kind.make(
+        records if name in ON_THE_LINE else len(records), given | {"epsilon": given["claim"], "space": None}
+    )
+    return made
+
+
+def _kind(choice: str, given: Options) -> Kind:
+    """What a --mechanism or --family names; options that it does not take are refused."""
+    name = given[choice]
+    require(name in MECHANISMS, f"There is no mechanism {name!r}; choose one of {', '.join(MECHANISMS)}.")
+    for option in OF_MECHANISMS:
+        takes = option in MECHANISMS[name].options
+        require(given[option] is None or takes, f"{flag(option)} has no meaning for {name}.")
+    return MECHANISMS[name]
 
 
 def _records(text: str) -> list[Any]:
+    """A range of whole numbers, or a list: of numbers if each is one (007 is none), of text otherwise."""
     first, dots, last = text.partition("..")
     if not dots:
-        return natural([part.strip() for part in text.split(",")])
+        parts = [part.strip() for part in text.split(",")]
+        require(
+            len(parts) > 1, f"--records {text} is one; at least two possible records are needed, as in 0..9 or 0,0.5."
+        )
+        each = [_number(part) for part in parts]
+        return parts if any(isinstance(record, str) for record in each) else each
     try:
         low, high = int(first), int(last)
     except ValueError:
@@ -126,26 +188,19 @@ def _records(text: str) -> list[Any]:
     return list(range(low, high + 1))
 
 
+def _number(text: str) -> int | float | str:
+    for kind in (int, float):
+        with suppress(ValueError):
+            return text if re.match(r"[+-]?0\d", text) else kind(text)
+    return text
+
+
 def _recorded(given: Options, typed: set[str]) -> AuditReport:
     for option in sorted(typed - {"outputs", "claim", "delta", "alpha", "seed"}):
         fail(f"{flag(option)} has no meaning with --outputs, which are runs of the past.")
     require(given["claim"] is not None, "--claim is missing: which epsilon does the code promise?")
     claim = ApproxDP(given["claim"], given["delta"] or 0.0)
     return audit_recorded(recorded(given["outputs"]), claim, alpha=given["alpha"], seed=given["seed"])
-
-
-def _cluster(address: str | None) -> Executor | None:
-    if address is None:
-        return None
-    try:
-        from distributed import Client
-    except ImportError:
-        return fail("--cluster needs dask.distributed: install dprisk with the extra `cluster`.")
-    try:
-        executor: Executor = Client(address, timeout="10s").get_executor()
-    except OSError as problem:
-        return fail(f"No dask cluster answers at {address}: {problem}.")
-    return executor
 
 
 class _Live:

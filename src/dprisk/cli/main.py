@@ -280,7 +280,7 @@ def _prior_of(planned: ReleaseFile, text: str) -> Prior:
         return planned.prior_from_data()
     if text.partition(":")[0] in PRIORS:
         return Prior(_prior(text, planned.mechanism.size, None).weights, planned.mechanism.labels)
-    return Prior.from_csv(text if planned.prior is None else planned.folder / text)
+    return _prior_file(text, text if planned.prior is None else planned.folder / text, "data, ")
 
 
 def _threat(given: Options) -> Threat:
@@ -305,12 +305,21 @@ def _prior(text: str, size: int | None, matrix: Path | None) -> Prior:
             size = Matrix.from_file(matrix).size
         known_size = fail("--size is missing: how many possible records are there?") if size is None else size
         return PRIORS[name](known_size, *([_float(number, text)] if colon else []))
-    prior = Prior.from_csv(text)
+    prior = _prior_file(text, text)
     require(
         size is None or size == prior.size,
         f"--size says {size} records, {text} has {prior.size}; leave --size out, it follows from the file.",
     )
     return prior
+
+
+def _prior_file(text: str, path: str | Path, also: str = "") -> Prior:
+    require(
+        text == "" or Path(path).exists(),
+        f"There is no file {text}, and a prior is {also}uniform, zipf:EXPONENT, geometric:RATIO or a CSV file.",
+        InputFileError,
+    )
+    return Prior.from_csv(path)
 
 
 def _knowledge(text: str, prior: Prior) -> Knowledge | str:

@@ -36,8 +36,11 @@ class Kind:
     def __init__(self, build: Callable[..., Any], *options: str) -> None:
         self.build, self.options = build, options
 
-    def make(self, size: int, given: Options) -> Any:
-        """Build it from the options; None stands for one that was left out and has a default."""
+    def make(self, size: int | list[float], given: Options) -> Any:
+        """Build it from the options; None stands for one that was left out and has a default.
+
+        Instead of a number of records, those that add noise on the line take their places.
+        """
         chosen = {name: given[name] for name in self.options if given[name] is not None}
         missing = [flag(name) for name in self.options if name not in chosen and name not in OPTIONAL]
         verb = "is" if len(missing) == 1 else "are"

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, as_epsilon, as_number, as_size, fail, require
+from dprisk.errors import MechanismError, as_epsilon, as_noise_epsilon, as_number, as_size, fail, require
 from dprisk.guarantees import GaussianDP, Guarantee, PureDP, TradeOff
 from dprisk.mechanisms.base import Mechanism
 from dprisk.mechanisms.noise import GaussianNoise, LaplaceNoise, Noise
@@ -207,8 +207,7 @@ class Laplace(Additive):
     ) -> None:
         require((epsilon is None) != (scale is None), "Laplace noise takes either epsilon or scale.", MechanismError)
         if scale is None:
-            epsilon = as_epsilon(epsilon)
-            require(epsilon > 1e-99, "Laplace noise needs epsilon > 0: at 0 its scale is infinite", MechanismError)
+            epsilon = as_noise_epsilon("Laplace noise", epsilon)
             spread = 1.0 if isinstance(positions, numbers.Number) else float(np.ptp(_positions(positions)))
             require(spread > 0, "All positions coincide; give the scale of the noise instead.", MechanismError)
             scale = spread / epsilon

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, as_epsilon, as_number, as_size, require
+from dprisk.errors import MechanismError, as_epsilon, as_noise_epsilon, as_number, as_size, require
 from dprisk.guarantees import Guarantee, PureDP, TradeOff
 from dprisk.mechanisms.base import Mechanism
 from dprisk.mechanisms.sets import SAMPLE_CELLS, UnaryEncoding
@@ -29,10 +29,7 @@ class SHE(Mechanism):
     """
 
     def __init__(self, size: int, epsilon: float) -> None:
-        size = as_size(size)
-        epsilon = as_epsilon(epsilon)
-        require(epsilon > 1e-300, "SHE needs epsilon > 0: at 0 the scale of its noise is infinite", MechanismError)
-        self.size, self._epsilon = size, epsilon
+        self.size, self._epsilon = as_size(size), as_noise_epsilon("SHE", epsilon, above=1e-300)
 
     @property
     def epsilon(self) -> float:

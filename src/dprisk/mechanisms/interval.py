@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, as_epsilon, as_number, require
+from dprisk.errors import MechanismError, as_noise_epsilon, as_number, require
 from dprisk.mechanisms.noise import GaussianNoise, LaplaceNoise
 from dprisk.tables import as_floats
 from dprisk.types import FloatArray
@@ -45,8 +45,7 @@ class OnInterval:
         Its density is proportional to exp(-epsilon d / (2 sensitivity)): truncated Laplace noise. The sensitivity is
         the length of the interval unless given.
         """
-        epsilon = as_epsilon(epsilon)
-        require(epsilon > 1e-99, "The exponential mechanism needs epsilon > 0 here.", MechanismError)
+        epsilon = as_noise_epsilon("The exponential mechanism", epsilon)
         reach = high - low if sensitivity is None else as_number("sensitivity", sensitivity)
         require(reach >= (high - low) * (1 - 1e-12), f"The sensitivity is at least {high - low:g}.", MechanismError)
         return cls(LaplaceNoise(2 * reach / epsilon), low, high, truncated=True)
@@ -54,8 +53,7 @@ class OnInterval:
     @classmethod
     def laplace(cls, epsilon: float, low: float = 0.0, high: float = 1.0) -> OnInterval:
         """Laplace noise of scale (high - low) / epsilon."""
-        epsilon = as_epsilon(epsilon)
-        require(epsilon > 1e-99, "Laplace noise needs epsilon > 0: at 0 its scale is infinite", MechanismError)
+        epsilon = as_noise_epsilon("Laplace noise", epsilon)
         return cls(LaplaceNoise((high - low) / epsilon), low, high)
 
     @classmethod

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dprisk.errors import MechanismError, as_number, require
+from dprisk.errors import MechanismError, as_scale, require
 from dprisk.types import FloatArray
 
 SHORT = 0.03  # the mass of an interval over which a density changes by less is integrated: its ends are too near
@@ -96,7 +96,7 @@ class LaplaceNoise(SymmetricNoise):
     scale: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", _positive("scale", self.scale))
+        object.__setattr__(self, "scale", as_scale("scale", self.scale))
 
     @property
     def width(self) -> float:
@@ -148,7 +148,7 @@ class GaussianNoise(SymmetricNoise):
     sigma: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sigma", _positive("sigma", self.sigma))
+        object.__setattr__(self, "sigma", as_scale("sigma", self.sigma))
 
     @property
     def width(self) -> float:
@@ -266,12 +266,6 @@ class DensityNoise(Noise):
 
     def _upper(self, x: FloatArray) -> FloatArray:
         return np.asarray(1 - np.asarray(self.cdf(x)) if self.above is None else self.above(x), dtype=float)
-
-
-def _positive(name: str, value: float) -> float:
-    number = as_number(name, value)
-    require(1e-100 < number < 1e100, f"{name} must be finite and above 0, got {number:g}", MechanismError)
-    return number
 
 
 def _short_mass(a: FloatArray, b: FloatArray) -> FloatArray:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, as_epsilon, as_number, as_whole, require
+from dprisk.errors import MechanismError, as_epsilon, as_noise_epsilon, as_scale, as_whole, require
 from dprisk.guarantees import GaussianDP, Guarantee, TradeOff
 from dprisk.mechanisms.additive import Gaussian, Laplace
 from dprisk.mechanisms.base import Mechanism
@@ -97,9 +97,7 @@ class VectorGaussian(VectorNoise):
 
     def __init__(self, means: npt.ArrayLike, sigma: float, steps: int = 1) -> None:
         self._set_means(means)
-        sigma = as_number("sigma", sigma)
-        require(1e-100 < sigma < 1e100, f"sigma must be finite and above 0, got {sigma:g}", MechanismError)
-        self.sigma, self.steps = sigma, as_whole("steps", steps)
+        self.sigma, self.steps = as_scale("sigma", sigma), as_whole("steps", steps)
 
     def with_means(self, means: npt.ArrayLike) -> VectorGaussian:
         return VectorGaussian(means, self.sigma, self.steps)
@@ -181,9 +179,7 @@ class VectorLaplace(VectorNoise):
 
     def __init__(self, means: npt.ArrayLike, scale: float) -> None:
         self._set_means(means)
-        scale = as_number("scale", scale)
-        require(1e-100 < scale < 1e100, f"scale must be finite and above 0, got {scale:g}", MechanismError)
-        self.scale = scale
+        self.scale = as_scale("scale", scale)
 
     def with_means(self, means: npt.ArrayLike) -> VectorLaplace:
         return VectorLaplace(means, self.scale)
@@ -199,7 +195,7 @@ class VectorLaplace(VectorNoise):
         epsilon = as_epsilon(epsilon)
         if self.width == 0:
             return self
-        require(epsilon > 1e-300, "Laplace noise needs epsilon > 0: at 0 its scale is infinite", MechanismError)
+        epsilon = as_noise_epsilon("Laplace noise", epsilon)
         return VectorLaplace(self.means, self.width / epsilon).labelled(self.labels)
 
     def delta_at(self, epsilon: float) -> float:
