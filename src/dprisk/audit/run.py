@@ -21,6 +21,7 @@ from dprisk.audit.consequence import consequence
 from dprisk.audit.design import Design, choose, learned_design
 from dprisk.audit.outputs import Recorded
 from dprisk.audit.report import AuditReport
+from dprisk.audit.restriction import restricted
 from dprisk.audit.scores import KnownScorer, Scorer
 from dprisk.audit.statistics import Counts
 from dprisk.audit.targets import CodeTarget, MechanismTarget, Reference, Target, as_target, repeats
@@ -95,8 +96,9 @@ def audit(
     )
     design = _design(target, known, scorer, min(runs, EARLY) if stop_early else runs, alpha, promise.delta, seed)
     block = BLOCK if own is not None else LOOKS if stop_early else CALLS
-    plan = Plan(target, design, runs, block, seed, _step(own, block))
-    record = None if store is None else Store(store, _identity(plan, alpha, stop_early))
+    run, judged = restricted(target, design)
+    plan = Plan(run, judged, runs, block, seed, _step(run, block))
+    record = None if store is None else Store(store, _identity(target, design, plan, alpha, stop_early))
     counts = Counts(0, 0, 0, design.size)
 
     def report(anytime: bool) -> AuditReport:
@@ -137,19 +139,19 @@ def _tried(target: Target) -> Target:
     return replace(target, reproducible=False, note="The same seed gave other outputs: it draws what cannot be seeded.")
 
 
-def _identity(plan: Plan, alpha: float, stop_early: bool) -> dict[str, Any]:
+def _identity(target: Target, design: Design, plan: Plan, alpha: float, stop_early: bool) -> dict[str, Any]:
     """What must be the same to go on from recorded blocks.
 
     Runs and alpha too: the design depends on them, and who adds runs after a look at the outcome needs `stop_early`.
     """
-    code, post = (getattr(plan.target, part, None) for part in ("code", "post"))
+    code, post = (getattr(target, part, None) for part in ("code", "post"))
     sources = [_source(part) for part in (code, getattr(code, "function", None), post)]
-    given = (plan.target.records, getattr(plan.target, "parameters", None), plan.design.universe.tolist())
+    given = (target.records, getattr(target, "parameters", None), design.universe.tolist())
     long = repr((sources, given))
     return {
-        "target": plan.target.describe(),
+        "target": target.describe(),
         "code, records and suspects": hashlib.sha256(long.encode()).hexdigest(),
-        "design": plan.design.to_dict(),
+        "design": design.to_dict(),
         "runs": plan.runs,
         "alpha": alpha,
         "stop early": stop_early,
@@ -187,11 +189,11 @@ def _design(
     return choose(target, likelihood, runs, alpha, delta, generator(seed, -1))
 
 
-def _step(own: Mechanism | None, block: int) -> int:
+def _step(target: Target, block: int) -> int:
     """How many runs of a block to make at once: all of code that is called, of a mechanism what fits."""
-    if own is None:
+    if not isinstance(target, MechanismTarget):
         return block
-    return max(1, min(block, HELD // np.asarray(own.sample(np.array([0]), np.random.default_rng(0))).nbytes))
+    return max(1, min(block, HELD // np.asarray(target.sample(np.array([0]), np.random.default_rng(0))).nbytes))
 
 
 def _claim(claim: Any, own: Mechanism | None) -> ApproxDP:

@@ -171,6 +171,26 @@ class Mechanism(ABC):
         """
         return self
 
+    def restricted(self, records: npt.ArrayLike) -> Mechanism | None:
+        """The mechanism that reports what the output tells of some records, for these alone: they become 0, 1, ...
+
+        It is a post-processing, and `scores` and `leads` of these records are the same for both. None, as by default,
+        if no simpler mechanism than this one is known.
+        """
+        return None
+
+    def _resized(self, records: npt.ArrayLike) -> Self:
+        """The same over as many records as are given: the restriction to them if each has an entry of its own."""
+        numbers = self._records(records)
+        require(
+            np.unique(numbers).size == numbers.size > 0,
+            "A mechanism is restricted to at least one record, each given once.",
+            MechanismError,
+        )
+        fewer = copy.copy(self)
+        fewer.size, fewer.labels = numbers.size, None
+        return fewer
+
     def post_process(self, output_map: npt.ArrayLike | Callable[[AnyArray], npt.ArrayLike]) -> Mechanism:
         """The mechanism followed by a map of its outputs (see `PostProcessed`)."""
         from dprisk.mechanisms.combined import PostProcessed

@@ -84,6 +84,10 @@ class SHE(Mechanism):
         values[np.arange(numbers.size), numbers] += 1
         return values
 
+    def restricted(self, records: npt.ArrayLike) -> SHE:
+        """The noise on the entries is independent, so their own entries are drawn as before."""
+        return self._resized(records)
+
     def scores(self, outputs: npt.ArrayLike, records: IntArray) -> FloatArray:
         return np.asarray(self._epsilon * np.clip(np.asarray(outputs)[:, records], 0.0, 1.0))
 

@@ -218,46 +218,75 @@ class SubsetSelection(SetProtocol):
 
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
         numbers = self._records(records)
-        member = np.empty((numbers.size, self.size), dtype=bool)
-        step = max(1, SAMPLE_CELLS // self.size)
-        for start in range(0, numbers.size, step):
-            self._draw(numbers[start : start + step], member[start : start + step], rng)
-        return member
+        truth = rng.random(numbers.size) < self.p
+        return _subsets(self.size, numbers, truth, self.subset_size - truth, rng)
 
-    def _draw(self, records: IntArray, member: BoolArray, rng: np.random.Generator) -> None:
-        """Fill the rows of `member`: the record or not, and a uniform subset of the others.
-
-        Independent bits, brought to the wanted number by adding random ones, are a uniform subset: no step tells one of
-        the others from another. Their rate aims two standard deviations low, and rows that still get too many start
-        from nothing. As many are added at once as a row lacks; those drawn twice or in vain change nothing. Of a
-        large set its complement is drawn.
-        """
-        w, every, is_large = self.subset_size, np.arange(records.size), 2 * self.subset_size > self.size
-        truth = rng.random(records.size) < self.p
-        wanted = self.size - 1 - w + truth if is_large else w - truth
-        fewer = min(w, self.size - w)
-        aim = fewer - 2 * math.sqrt(fewer * (1 - fewer / self.size))
-        _bernoulli(max(aim, 0.0) / self.size, member, rng)
-        member[every, records] = False
-        lack = wanted - _row_counts(member)
-        over = np.flatnonzero(lack < 0)
-        member[over], lack[over] = False, wanted[over]
-        cells = member.reshape(-1)
-        while (rows := np.flatnonzero(lack)).size:
-            row = np.repeat(rows, lack[rows])
-            pick = rng.integers(self.size - 1, size=row.size)
-            pick += pick >= records[row]
-            pick += row * self.size
-            again = rows[lack[rows] > 1]  # there one may have been drawn twice
-            lack[row[~cells[pick]]] = 0
-            cells[pick] = True
-            lack[again] = wanted[again] - _row_counts(member[again])
-        if is_large:
-            np.logical_not(member, out=member)
-        member[every, records] = truth
+    def restricted(self, records: npt.ArrayLike) -> Mechanism | None:
+        """The members of the subset among these records; nothing simpler if they are all."""
+        size = self._resized(records).size
+        return _SeenMembers(self, size) if size < self.size else None
 
     def _parameters(self) -> dict[str, Any]:
         return {"epsilon": self.epsilon, "subset_size": self.subset_size}
+
+
+class _SeenMembers(SetProtocol):
+    """Which of `size` records subset selection over all of them reports, one of these being the true one.
+
+    That one is reported as before. How many of the others are is hypergeometric, and any so many are as likely. What
+    the family asks of named records does not depend on who else there is.
+    """
+
+    def __init__(self, whole: SubsetSelection, size: int) -> None:
+        self.whole, self.size = whole, size
+
+    @property
+    def epsilon(self) -> float:
+        return self.whole.epsilon if self.size > 1 else 0.0
+
+    def with_epsilon(self, epsilon: float) -> _SeenMembers:
+        return _SeenMembers(self.whole.with_epsilon(epsilon), self.size)
+
+    def hit(self, named: IntArray) -> FloatArray:
+        return self.whole.hit(named)
+
+    def miss(self, named: IntArray) -> FloatArray:
+        return self.whole.miss(named)
+
+    def gain(self, named: IntArray) -> FloatArray:
+        return self.whole.gain(named)
+
+    def pair_gain(self, named: IntArray) -> FloatArray:
+        return self.whole.pair_gain(named)
+
+    def none(self, named: IntArray) -> FloatArray:
+        return self.whole.none(named)
+
+    def _log_inside_outside(self, sizes: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Those of one subset, times the number of ways to choose the members that are not seen."""
+        w, unseen = self.whole.subset_size, self.whole.size - self.size
+        inside, outside = self.whole._log_inside_outside(np.array([w]))
+        ways = np.array(
+            [_log_binom(unseen, w - k) if 0 <= w - k <= unseen else -math.inf for k in range(self.size + 1)]
+        )
+        return inside + ways[sizes], outside + ways[sizes]
+
+    @property
+    def n_outputs(self) -> float:
+        return _number_of_rows(self.size)
+
+    def outputs(self, block: int) -> Iterator[AnyArray]:
+        return _all_rows(self.size, block)
+
+    def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
+        numbers = self._records(records)
+        truth = rng.random(numbers.size) < self.whole.p
+        others = self.whole.subset_size - truth
+        seen = rng.hypergeometric(others, self.whole.size - 1 - others, self.size - 1)
+        return _subsets(self.size, numbers, truth, seen, rng)
+
+    def _parameters(self) -> dict[str, Any]:
+        return {**self.whole._parameters(), "of": self.whole.size}
 
 
 class GRR(SubsetSelection):
@@ -370,13 +399,10 @@ class UnaryEncoding(SetProtocol):
 
     @property
     def n_outputs(self) -> float:
-        return 2.0**self.size if self.size < 1000 else math.inf
+        return _number_of_rows(self.size)
 
     def outputs(self, block: int) -> Iterator[AnyArray]:
-        bit = np.arange(self.size)
-        for start in range(0, 1 << self.size, block):
-            number = np.arange(start, min(start + block, 1 << self.size))
-            yield (number[:, None] >> bit & 1).astype(bool)
+        return _all_rows(self.size, block)
 
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
         numbers = self._records(records)
@@ -386,6 +412,10 @@ class UnaryEncoding(SetProtocol):
             _bernoulli(self.q, bits[start : start + step], rng)
         bits[np.arange(numbers.size), numbers] = rng.random(numbers.size) < self.p
         return bits
+
+    def restricted(self, records: npt.ArrayLike) -> UnaryEncoding:
+        """The bits are independent, so their own bits are drawn as before."""
+        return self._resized(records)
 
     def _parameters(self) -> dict[str, Any]:
         return {"p": self.p, "q": self.q}
@@ -479,6 +509,63 @@ class OLH(LocalHashing):
 
     def with_epsilon(self, epsilon: float) -> OLH:
         return OLH(self.size, epsilon)
+
+
+def _number_of_rows(size: int) -> float:
+    return 2.0**size if size < 1000 else math.inf
+
+
+def _all_rows(size: int, block: int) -> Iterator[BoolArray]:
+    """Every row of `size` booleans, at most `block` at a time."""
+    bit = np.arange(size)
+    for start in range(0, 1 << size, block):
+        number = np.arange(start, min(start + block, 1 << size))
+        yield (number[:, None] >> bit & 1).astype(bool)
+
+
+def _subsets(size: int, own: IntArray, truth: BoolArray, others: IntArray, rng: np.random.Generator) -> BoolArray:
+    """Rows of booleans, one for each record of `own`: that one as `truth` says, and uniformly `others` of the rest.
+
+    Of a large set its complement is drawn.
+    """
+    large = 2 * others > size - 1
+    few = np.where(large, size - 1 - others, others)
+    mean = float(few.mean()) if few.size else 0.0
+    rate = max(0.0, mean - 2 * math.sqrt(mean * (1 - mean / size))) / size
+    member = np.empty((own.size, size), dtype=bool)
+    step = max(1, SAMPLE_CELLS // size)
+    for start in range(0, own.size, step):
+        part = slice(start, start + step)
+        _choose_others(rate, own[part], few[part], member[part], rng)
+    if large.any():
+        np.not_equal(member, large[:, None], out=member)
+    member[np.arange(own.size), own] = truth
+    return member
+
+
+def _choose_others(rate: float, own: IntArray, wanted: IntArray, member: BoolArray, rng: np.random.Generator) -> None:
+    """Fill each row of `member` with a uniform set of as many as wanted, not its own.
+
+    Independent bits, brought to the wanted number by adding random ones, are a uniform subset: no step tells one of
+    the others from another. Their rate should be two standard deviations low; rows that still get too many start from
+    nothing. As many are added at once as a row lacks; those drawn twice or in vain change nothing.
+    """
+    size = member.shape[1]
+    _bernoulli(rate, member, rng)
+    member[np.arange(own.size), own] = False
+    lack = wanted - _row_counts(member)
+    over = np.flatnonzero(lack < 0)
+    member[over], lack[over] = False, wanted[over]
+    cells = member.reshape(-1)
+    while (rows := np.flatnonzero(lack)).size:
+        row = np.repeat(rows, lack[rows])
+        pick = rng.integers(size - 1, size=row.size)
+        pick += pick >= own[row]
+        pick += row * size
+        again = rows[lack[rows] > 1]  # there one may have been drawn twice
+        lack[row[~cells[pick]]] = 0
+        cells[pick] = True
+        lack[again] = wanted[again] - _row_counts(member[again])
 
 
 def _bernoulli(probability: float, out: BoolArray, rng: np.random.Generator) -> None:
