@@ -245,10 +245,10 @@ def real(quick: bool) -> None:
         if version.startswith("1.1"):
             _faulty(quick)
         else:
-            _sound(_pure_ldp(), 10_000 if quick else 200_000)
+            _sound(_pure_ldp(), 10_000 if quick else 1_000_000)
     if importlib.util.find_spec("multi_freq_ldpy") is not None:
         print(f"   multi-freq-ldpy {version_of('multi-freq-ldpy')}")
-        _sound(_multi_freq(), 10_000 if quick else 200_000)
+        _sound(_multi_freq(), 10_000 if quick else 1_000_000)
     if importlib.util.find_spec("opendp") is not None:
         print(f"   OpenDP {version_of('opendp')}")
         _sound(_opendp(), 20_000 if quick else 100_000, share=0.9)
