@@ -4,6 +4,7 @@ import json
 import math
 import multiprocessing
 import os
+import random
 import signal
 import sqlite3
 import subprocess
@@ -902,3 +903,29 @@ def test_nothing_to_go_by_is_undecided() -> None:
 def test_an_executor_is_one() -> None:
     with pytest.raises(ParameterError, match="Executor"):
         audit(GRR(5, 1.0), executor=3)  # type: ignore[arg-type]
+
+
+# --- blocks of code that is called ---
+
+
+def test_blocks_grow_with_the_runs_planned_and_with_nothing_else() -> None:
+    code = as_target(laplace, 2)
+    sizes = [running._block(code, runs, False) for runs in (10, 20_000, 100_000, 10_000_000)]
+    assert sizes == [1000, 1000, 5000, 10_000]
+    assert running._block(code, 10_000_000, True) == 100
+    assert running._block(as_target(lambda records: records, 2, batch=True), 10_000_000, False) == 1000
+
+
+def test_large_blocks_give_the_same_report_to_any_workers() -> None:
+    given: dict[str, Any] = {"claim": 1.0, "records": [0, 1], "runs": 70_000}
+    assert same(audit(half_the_noise, **given)) == same(audit(half_the_noise, **given, n_jobs=2))
+
+
+def test_the_state_of_the_callers_randomness_is_put_back_after_an_audit() -> None:
+    before = random.getstate()
+    audit(global_noise, 1.0, records=[0, 1], runs=1500)
+    with pytest.raises(AuditedCodeError):
+        audit(lambda record: 1 // 0, 1.0, records=[0, 1], runs=1500, family=GRR(2, 1.0))
+    with pytest.raises(TargetError, match="leave out `family`"):
+        audit(lambda record: "text", 1.0, records=[0, 1], runs=1500, family=GRR(2, 1.0))
+    assert random.getstate() == before

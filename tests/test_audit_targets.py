@@ -23,6 +23,7 @@ import polars as pl
 import pytest
 
 from dprisk.audit import adapters
+from dprisk.audit.randomness import kept
 from dprisk.audit.targets import Target, as_outputs, as_target, central, recorded, repeats
 from dprisk.errors import AuditedCodeError, DpriskError, InputFileError, ParameterError, TargetError
 from dprisk.guarantees import PureDP
@@ -590,3 +591,85 @@ def test_recorded_parquet_that_is_none(tmp_path: Path) -> None:
         recorded({"record": [1, 2], "output": [1, 2]}, labels=[1])
     with pytest.raises(InputFileError, match="unequal length"):
         recorded({"record": [1, 2], "output": [1]})
+
+
+# --- blocks read part by part ---
+
+
+def noisy_row(record: int, rng: np.random.Generator) -> Any:
+    return [record + random.random(), float(np.random.random()), rng.random()]  # noqa: NPY002
+
+
+@pytest.mark.parametrize("batch", [False, True])
+@pytest.mark.parametrize("step", [1, 7, 30, 100])
+def test_a_block_is_the_same_however_many_outputs_are_held_at_once(step: int, batch: bool) -> None:
+    def code(records: Any, rng: np.random.Generator) -> Any:
+        return [noisy_row(record, rng) for record in records] if batch else noisy_row(records, rng)
+
+    target, numbers = as_target(code, 3, batch=batch), np.arange(30) % 3
+    parts = list(target.stream(numbers, step, np.random.default_rng(1)))
+    assert len(parts) == (1 if batch else -(-30 // step))
+    assert np.array_equal(np.concatenate(parts), target.sample(numbers, np.random.default_rng(1)))
+    assert target.sample(np.array([], dtype=int), np.random.default_rng(1)).size == 0
+
+
+def test_an_error_late_in_a_block_is_told_and_repeated() -> None:
+    def code(record: int, rng: np.random.Generator) -> float:
+        return 1 / (rng.random() > 0.002 or record != 2)
+
+    target: Any = as_target(code, 3)
+    with pytest.raises(AuditedCodeError) as caught:
+        list(target.stream(np.arange(3000) % 3, 20, np.random.default_rng(3)))
+    error = caught.value
+    assert len(error.records) > 20
+    assert (error.record, error.records[-1]) == (2, 2)
+    assert f"run {len(error.records)} of its block" in str(error)
+    assert target.repeat(error.records[:-1], error.seed).shape == (len(error.records) - 1,)
+    with pytest.raises(AuditedCodeError, match=f"run {len(error.records)} of its block"):
+        target.repeat(error.records, error.seed)
+
+
+def test_a_block_that_is_not_read_to_the_end_leaves_nothing_seeded() -> None:
+    before = random.getstate(), np.random.get_state()[1].tolist()  # type: ignore[index]  # noqa: NPY002
+    parts = as_target(noisy_row, 3).stream(np.arange(3), 1, np.random.default_rng(1))
+    next(parts)
+    assert random.getstate() != before[0]
+    parts.close()
+    assert (random.getstate(), np.random.get_state()[1].tolist()) == before  # type: ignore[index]  # noqa: NPY002
+    with kept, kept:
+        as_target(noisy_row, 3).sample(np.arange(3), np.random.default_rng(1))
+        assert random.getstate() != before[0]
+    assert (random.getstate(), np.random.get_state()[1].tolist()) == before  # type: ignore[index]  # noqa: NPY002
+
+
+@pytest.mark.parametrize(
+    ("outputs", "wanted"),
+    [
+        ([[True, False], [False, False]], np.array([[True, False], [False, False]])),
+        ([[1, 0], [0, 2]], np.array([[1, 0], [0, 2]])),
+        ([[1.5, 0.0], [0.5, 2.0]], np.array([[1.5, 0.0], [0.5, 2.0]])),
+        ([[True, 2], [0, 1]], np.array([[1, 2], [0, 1]])),
+        ([[True, 0.0], [0.5, 1]], np.array([[1.0, 0.0], [0.5, 1.0]])),
+        ([[True, 1.0], [0.0, False]], np.array([[1.0, 1.0], [0.0, 0.0]])),
+        ([[np.True_], [np.False_]], np.array([[True], [False]])),
+        ([[True], [np.False_]], np.array([[True], [False]])),
+        ([[[True]], [[False]]], np.array([[[True]], [[False]]])),
+        ([np.array(3), np.array(4)], np.array([3, 4])),
+        ([np.eye(2), np.ones((2, 2))], np.stack([np.eye(2), np.ones((2, 2))])),
+        ([np.array([1]), np.array([0.5])], np.array([[1.0], [0.5]])),
+        ([[], []], np.empty((2, 0))),
+        ([1.5, 2.0], np.array([1.5, 2.0])),
+        ([3, 2**62], np.array([3, 2**62])),
+        ([False, True], np.array([False, True])),
+    ],
+)
+def test_quick_ways_to_stack_outputs_change_nothing(outputs: list[Any], wanted: AnyArray) -> None:
+    made = as_outputs(outputs)
+    assert np.array_equal(made, wanted)
+    assert (made.dtype.kind, made.shape) == (wanted.dtype.kind, wanted.shape)
+    assert made.flags.writeable
+
+
+def test_numbers_beyond_64_bits_stay_exact_in_rows() -> None:
+    assert as_outputs([[2**70, 1], [2**70 + 1, 1]]).tolist() == [(2**70, 1), (2**70 + 1, 1)]
+    assert as_outputs([2**70, 2**70 + 1]).tolist() == [2**70, 2**70 + 1]

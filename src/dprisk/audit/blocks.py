@@ -15,7 +15,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,11 +53,11 @@ class Plan:
         rng = generator(self.seed, number)
         truth = rng.integers(self.design.size, size=count)
         answered = correct = 0
-        for start in range(0, count, self.step):
-            mine = truth[start : start + self.step]
-            answers = self.design.answers(self.target.sample(self.design.universe[mine], rng))
-            answered += int((answers >= 0).sum())
-            correct += int((answers == mine).sum())
+        with closing(self.target.stream(self.design.universe[truth], self.step, rng)) as parts:
+            for start, outputs in zip(range(0, count, self.step), parts, strict=False):
+                answers = self.design.answers(outputs)
+                answered += int(np.count_nonzero(answers >= 0))
+                correct += int(np.count_nonzero(answers == truth[start : start + answers.size]))
         return Counts(count, answered, correct, self.design.size)
 
 

@@ -1,5 +1,6 @@
 """What audited code returned, as arrays: one rule for all outputs, run here or recorded elsewhere."""
 
+import contextlib
 import importlib
 import re
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from dprisk.errors import InputFileError, TargetError, fail, require
 from dprisk.tables import column, column_names, encode, listed, natural, read_csv, require_file, require_present
 from dprisk.types import AnyArray, IntArray, Table
 
+_PLAIN: dict[type, type[np.generic]] = {bool: np.bool_, int: np.int64, float: np.float64}
 _NUMBER = (bool, int, float, np.bool_, np.integer, np.floating)
 _PADDED = re.compile(r"[+-]?0\d")  # a code such as 007, no number
 
@@ -38,13 +40,52 @@ def as_outputs(outputs: Sequence[Any]) -> AnyArray:
     require(
         not (values and kinds == {type(None)}), "Every output is None; does the code return its output?", TargetError
     )
+    if (plain := _plain(values, kinds)) is not None:
+        return plain
     if values and all(issubclass(kind, _NUMBER) for kind in kinds):
         array = np.asarray(values)
         whole = all(issubclass(kind, bool | int | np.bool_ | np.integer) for kind in kinds)
         return array if array.dtype.kind in ("biu" if whole else "f") else _objects(values)  # whole beyond 64 bits
     if values and all(issubclass(kind, list | np.ndarray) for kind in kinds):
-        return _rows(values)
+        even = _even_rows(values, kinds)
+        return _rows(values) if even is None else even
     return _objects([_frozen(value) for value in values])
+
+
+def _plain(values: list[Any], kinds: set[type]) -> AnyArray | None:
+    """Python's numbers of one kind, quicker than numpy finds out what they are; None of others and beyond 64 bits."""
+    kind = _PLAIN.get(next(iter(kinds))) if len(kinds) == 1 else None
+    try:
+        return None if kind is None else np.fromiter(values, dtype=kind, count=len(values))
+    except OverflowError:
+        return None
+
+
+def _even_rows(values: list[Any], kinds: set[type]) -> AnyArray | None:
+    """What `_rows` gives, quicker, of arrays of one shape, or of lists of Python's numbers; None of others."""
+    if kinds == {np.ndarray}:
+        with contextlib.suppress(ValueError):  # unequal shapes
+            stacked = np.asarray(values)
+            return stacked if stacked.dtype.kind in "biuf" else None
+    if kinds != {list} or len(set(map(len, values))) != 1:
+        return None
+    entries: list[Any] = []
+    for row in values:
+        entries += row
+    flat = _bits(entries)
+    if flat is None:
+        flat = _plain(entries, set(map(type, entries)))
+    return None if flat is None else flat.reshape(len(values), -1)
+
+
+def _bits(entries: list[Any]) -> AnyArray | None:
+    """True and False, and what equals them, as an array; None of others."""
+    try:
+        if entries and set(entries) <= {False, True} and type(entries[0]) is bool:
+            return np.frombuffer(bytearray(entries), dtype=bool)
+    except TypeError:  # no whole number, or nothing that can be in a set
+        pass
+    return None
 
 
 def _rows(values: list[Any]) -> AnyArray:

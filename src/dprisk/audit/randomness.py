@@ -4,7 +4,8 @@ A block of runs has one seed, drawn from the generator that `Target.sample` gets
 generator gets one with that seed. All other sources that can be seeded are seeded with it before the block: `random`,
 `numpy.random`, those of numba and torch where they are loaded, and generators that the function itself holds
 (in its closure, defaults, globals or object). So the same seed gives the same runs in any process, and no two blocks
-share their random numbers. Randomness of the operating system (`secrets`, `os.urandom`, OpenDP) cannot be seeded:
+share their random numbers. What `random` and `numpy.random` would have drawn next is put back after the block, or after
+the audit that it is part of. Randomness of the operating system (`secrets`, `os.urandom`, OpenDP) cannot be seeded:
 such a target says `reproducible=False` where it is seen, and `repeats` tells by trying.
 """
 
@@ -110,16 +111,43 @@ _GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 _SHARED = threading.RLock()  # what is seeded belongs to all threads: one block at a time
 
 
+class _Kept:
+    """What `random` and `numpy.random` would draw next, put back when the last of those who are inside leaves.
+
+    That takes as long as a hundred calls of a short function, so whoever runs many blocks is inside all the while.
+    """
+
+    def __init__(self) -> None:
+        self.inside = 0
+        self.states: Any = None
+
+    def __enter__(self) -> None:
+        with _SHARED:
+            if self.inside == 0:
+                self.states = random.getstate(), np.random.get_state()  # noqa: NPY002, what audited code may draw from
+            self.inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with _SHARED:
+            self.inside -= 1
+            if self.inside == 0:
+                random.setstate(self.states[0])
+                np.random.set_state(self.states[1])  # noqa: NPY002
+
+
+kept = _Kept()
+
+
 @contextlib.contextmanager
 def seeded(seed: int, generators: Sequence[Any]) -> Iterator[None]:
     """All randomness that can be seeded, seeded for a block; `random` and `numpy.random` are put back after it."""
     words: AnyArray = np.random.SeedSequence(seed).generate_state(4 + 4 * len(generators))
-    with _SHARED:
-        yield from _seed_and_restore(words, generators)
+    with _SHARED, kept:
+        _seed(words, generators)
+        yield
 
 
-def _seed_and_restore(words: AnyArray, generators: Sequence[Any]) -> Iterator[None]:
-    plain, legacy = random.getstate(), np.random.get_state()  # noqa: NPY002, what audited code may draw from
+def _seed(words: AnyArray, generators: Sequence[Any]) -> None:
     random.seed(int(words[0]) << 32 | int(words[1]))
     np.random.seed(words[:4])  # noqa: NPY002
     if "numba" in sys.modules:
@@ -128,11 +156,6 @@ def _seed_and_restore(words: AnyArray, generators: Sequence[Any]) -> Iterator[No
         torch.manual_seed(int(words[3]))
     for generator, place in zip(generators, itertools.count(4, 4), strict=False):
         _reseed(generator, words[place : place + 4])
-    try:
-        yield
-    finally:
-        random.setstate(plain)
-        np.random.set_state(legacy)  # noqa: NPY002
 
 
 def _reseed(generator: Any, words: AnyArray) -> None:

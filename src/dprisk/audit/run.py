@@ -20,6 +20,7 @@ from dprisk.audit.blocks import Plan, Store, Watch, counts_in_order, generator
 from dprisk.audit.consequence import consequence
 from dprisk.audit.design import Design, choose, learned_design
 from dprisk.audit.outputs import Recorded
+from dprisk.audit.randomness import kept
 from dprisk.audit.report import AuditReport
 from dprisk.audit.restriction import restricted
 from dprisk.audit.scores import KnownScorer, Scorer
@@ -30,8 +31,10 @@ from dprisk.guarantees import ApproxDP, Guarantee
 from dprisk.mechanisms import Mechanism
 
 BLOCK = 10_000  # runs of a known mechanism in a block
-CALLS = 1000  # runs of unknown code in a block
-LOOKS = 100  # the same if the audit may end at each block
+CALLS = 1000  # runs of unknown code in a block at least, and those whose outputs are held at once
+MOST_CALLS = 10_000  # the same at most
+PARTS = 20  # blocks to share out and to record, unless they would be smaller or larger than that
+LOOKS = 100  # runs of unknown code in a block if the audit may end at each
 EARLY = 20_000  # runs that an audit which may end early is designed for, so that its pilot is short
 HELD = 1 << 21  # bytes of outputs of a known mechanism that are held at once, few enough to stay in the cache
 
@@ -95,7 +98,7 @@ def audit(
         ParameterError,
     )
     design = _design(target, known, scorer, min(runs, EARLY) if stop_early else runs, alpha, promise.delta, seed)
-    block = BLOCK if own is not None else LOOKS if stop_early else CALLS
+    block = _block(target, runs, stop_early)
     run, judged = restricted(target, design)
     plan = Plan(run, judged, runs, block, seed, _step(run, block))
     record = None if store is None else Store(store, _identity(target, design, plan, alpha, stop_early))
@@ -106,12 +109,13 @@ def audit(
         return AuditReport(told, promise, counts, design, alpha, runs, anytime, seed, seconds)
 
     try:
-        for more in counts_in_order(plan, executor, n_jobs, record):
-            counts = counts + more
-            if watch is not None:
-                watch(counts, runs)
-            if stop_early and _refuted(counts, promise, alpha):
-                break
+        with kept:
+            for more in counts_in_order(plan, executor, n_jobs, record):
+                counts = counts + more
+                if watch is not None:
+                    watch(counts, runs)
+                if stop_early and _refuted(counts, promise, alpha):
+                    break
     except KeyboardInterrupt:
         raise AuditInterrupted(report(anytime=True)) from None
     finally:
@@ -189,10 +193,20 @@ def _design(
     return choose(target, likelihood, runs, alpha, delta, generator(seed, -1))
 
 
+def _block(target: Target, runs: int, stop_early: bool) -> int:
+    """How many runs a block has: of code that is called more if more are planned, since seeding a block takes time."""
+    if isinstance(target, MechanismTarget):
+        return BLOCK
+    if stop_early:
+        return LOOKS
+    is_batch = isinstance(target, CodeTarget) and target.batch  # its outputs are held at once
+    return CALLS if is_batch else min(MOST_CALLS, max(CALLS, runs // PARTS))
+
+
 def _step(target: Target, block: int) -> int:
-    """How many runs of a block to make at once: all of code that is called, of a mechanism what fits."""
+    """How many runs of a block to make at once: of code that is called some, of a mechanism what fits."""
     if not isinstance(target, MechanismTarget):
-        return block
+        return min(block, CALLS)
     return max(1, min(block, HELD // np.asarray(target.sample(np.array([0]), np.random.default_rng(0))).nbytes))
 
 

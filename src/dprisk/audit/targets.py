@@ -13,7 +13,7 @@ import signal
 import sys
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -60,6 +60,11 @@ class Target(ABC):
     @abstractmethod
     def sample(self, records: IntArray, rng: np.random.Generator) -> Any:
         """One output for each record number, the outputs along the first axis (see `as_outputs`)."""
+
+    def stream(self, records: IntArray, step: int, rng: np.random.Generator) -> Generator[Any, None, None]:
+        """The outputs of one block of runs, those of `step` records at a time: to be read to the end, or closed."""
+        for start in range(0, records.size, step):
+            yield self.sample(records[start : start + step], rng)
 
     def describe(self) -> dict[str, Any]:
         """What a report says of the target, ready for JSON."""
@@ -125,27 +130,40 @@ class CodeTarget(Target):
         """Outputs of the code; it fails with an `AuditedCodeError` that can be repeated."""
         return self.repeat(records, int(rng.integers(1 << 63)))
 
+    def stream(self, records: IntArray, step: int, rng: np.random.Generator) -> Generator[AnyArray, None, None]:
+        """What `sample` gives, from one seed, but not held at once. A batch is not divided."""
+        return self._block(records, records.size if self.batch else step, int(rng.integers(1 << 63)))
+
     def repeat(self, records: npt.ArrayLike, seed: int) -> AnyArray:
         """The outputs of one block, from its seed: what `sample` gave, or the same error again."""
         numbers = self._numbers(records)
-        chosen = list(map(self.records.__getitem__, numbers.tolist()))
+        (outputs,) = self._block(numbers, numbers.size, seed)
+        return outputs
+
+    def _block(self, records: IntArray, step: int, seed: int) -> Generator[AnyArray, None, None]:
+        numbers = self._numbers(records)
+        chosen = self._objects[numbers].tolist()
         with seeded(seed, self._generators):
             function, *more = self._function(seed)
-            outputs = self._batch(function, chosen, numbers, seed) if self.batch else None
-            return as_outputs(
-                self._each(map(function, chosen, *more), chosen, numbers, seed) if outputs is None else outputs
-            )
+            for start in range(0, len(chosen), step) if chosen else [0]:
+                part = chosen[start : start + step]
+                yield as_outputs(
+                    self._batch(function, part, numbers, seed)
+                    if self.batch
+                    else self._each(map(function, part, *more), part, numbers[: start + len(part)], seed)
+                )
 
     def _each(self, results: Iterator[Any], chosen: list[Any], numbers: IntArray, seed: int) -> list[Any]:
+        """The results for the chosen records, the last of those whose numbers are given."""
         outputs: list[Any] = []
         try:
             with stopwatch(self.timeout, outputs):
                 outputs.extend(results)  # no loop in Python; what was done before an error stays
         except (Exception, SystemExit, OutOfTimeError) as problem:
-            done = len(outputs)
-            if isinstance(problem, NoTimerError) or done == len(chosen):
+            missing = len(chosen) - len(outputs)
+            if isinstance(problem, NoTimerError) or not missing:
                 raise
-            raise self._failed(problem, chosen[done], numbers[: done + 1], seed) from problem
+            raise self._failed(problem, chosen[-missing], numbers[: numbers.size - missing + 1], seed) from problem
         return outputs
 
     def _batch(self, function: Callable[[Any], Any], chosen: list[Any], numbers: IntArray, seed: int) -> Any:
@@ -208,13 +226,19 @@ class CodeTarget(Target):
         return code, adapted, generator_parameter(code) if adapted is None else None
 
     @cached_property
+    def _objects(self) -> AnyArray:
+        """The records as an array, which is quick to choose from."""
+        return np.fromiter(self.records, dtype=object, count=self.size)
+
+    @cached_property
     def _generators(self) -> list[Any]:
         code, adapted, _ = self._resolved
         held = held_randomness(partial(code if adapted is None else adapted.call, **(self.parameters or {})))
         return held[0] if self.post is None else held[0] + held_randomness(self.post)[0]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_generators", "_resolved")}
+        found_again = ("_generators", "_objects", "_resolved")
+        return {name: value for name, value in self.__dict__.items() if name not in found_again}
 
 
 def as_target(
