@@ -121,7 +121,8 @@ def multi_freq_ldpy(protocol: str, **parameters: Any) -> Adapted:
     function = getattr(load_module(f"multi_freq_ldpy.{module}"), name)
     given = {**options, **parameters}
     _check_parameters(f"multi-freq-ldpy's {name}", function, given, skip=1)
-    epsilon = given.get("epsilon", given.get("eps_1"))  # one report of a longitudinal protocol is eps_1-DP
+    # One report of a longitudinal protocol is eps_1-DP, or eps_perm-DP where there is no other.
+    epsilon = given.get("epsilon", given.get("eps_1", given.get("eps_perm")))
     return Adapted(
         name=_shown(protocol, parameters),
         library="multi-freq-ldpy",
