@@ -13,10 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from dprisk.audit import statistics
+from dprisk.audit.advantage import Bet
+from dprisk.audit.experiment import Experiment
 from dprisk.audit.scores import KnownScorer, LearnedScorer, Scorer
-from dprisk.audit.statistics import expected_certificate
+from dprisk.audit.statistics import Counts, expected_certificate
 from dprisk.audit.targets import Target
+from dprisk.bounds.papers import rad_corollary_5_6
 from dprisk.errors import MechanismError, ParameterError, require
+from dprisk.guarantees import ApproxDP
 from dprisk.mechanisms import Mechanism, SetProtocol
 from dprisk.mechanisms.base import leads
 from dprisk.types import AnyArray, FloatArray, IntArray
@@ -35,22 +40,80 @@ CERTAIN = 1e6  # a lead that no margin needs to exceed, infinite ones among them
 
 
 @dataclass(frozen=True)
-class Design:
+class Design(Experiment[Counts]):
     """Suspects and rule. `universe` are numbers of records, `margin` the lead that it takes to answer."""
 
     universe: IntArray
     margin: float
     scorer: Scorer
 
-    @property
-    def size(self) -> int:
-        """The number of suspects."""
-        return self.universe.size
+    def draw(self, count: int, rng: np.random.Generator) -> IntArray:
+        """Suspects, uniformly."""
+        return rng.integers(self.size, size=count)
+
+    def tally(self, outputs: Any, drawn: IntArray) -> Counts:
+        """Answers, and how many were right."""
+        answers = self.answers(outputs)
+        return Counts(drawn.size, int((answers >= 0).sum()), int((answers == drawn).sum()), self.size)
 
     def answers(self, outputs: Any) -> IntArray:
         """For each output the place of the answer in the universe, -1 to abstain."""
         best, lead = self.scorer.leads(outputs, self.universe)
         return np.where(lead >= self.margin, best, -1)
+
+    def read(self, told: dict[str, Any]) -> Counts:
+        """Counts that were written down."""
+        return Counts.read(told)
+
+    @property
+    def nothing(self) -> Counts:
+        """No runs."""
+        return Counts(0, 0, 0, self.size)
+
+    def certified(self, tally: Counts, alpha: float, delta: float, anytime: bool) -> float:
+        """By Clopper-Pearson on answered runs, or by the e-process (theory, 4.1)."""
+        return (statistics.anytime_epsilon if anytime else statistics.certified_epsilon)(tally, alpha, delta)
+
+    def log_e_value(self, tally: Counts, claim: ApproxDP) -> float:
+        """By betting on right against wrong answers."""
+        return statistics.log_e_value(tally, claim.epsilon, claim.delta)
+
+    def estimate(self, tally: Counts, delta: float) -> float:
+        """The epsilon that the counts would have on average."""
+        return statistics.epsilon_estimate(tally, delta)
+
+    def able(self, tally: Counts, claim: ApproxDP, alpha: float, anytime: bool) -> bool:
+        """Whether the claim would be refuted if all answers were correct."""
+        best = Counts(tally.runs, tally.answered, tally.answered, tally.size)
+        return self.certified(best, alpha, claim.delta, anytime) > claim.epsilon
+
+    def attack(self, tally: Counts, claim: ApproxDP, alpha: float, anytime: bool) -> dict[str, Any]:
+        """How often the attacker names the record of a run, and the most that the claim allows.
+
+        The record is uniform on the s suspects; an attacker that abstains guesses one of them at random. With S the
+        chance of a correct answer and A that of any, the success (ReRo) is S + (1 - A)/s and the advantage (RAD) is
+        1/s less. The intervals hold with probability at least 1 - alpha: Clopper-Pearson at alpha/4 for each end of S
+        and of A, or at any moment by betting on the mean of 1, 0 and 1/s. The bounds are RAD Corollary 5.6.
+        """
+        guess = 1 / tally.size
+        most = min(1 - guess, rad_corollary_5_6(claim.epsilon, claim.delta, tally.size))
+        told: dict[str, Any] = {"baseline": guess, "success_bound": guess + most, "advantage_bound": most}
+        if tally.runs == 0:
+            return told
+        silent = tally.runs - tally.answered
+        success = (tally.correct + silent * guess) / tally.runs
+        if anytime:
+            values, times = np.array([1.0, 0.0, guess]), np.array([tally.correct, tally.wrong, silent], dtype=float)
+            ends = [bound(values, times, alpha / 2) for bound in (Bet(0.0, 1.0).lower, Bet(0.0, 1.0).upper)]
+        else:
+            right, none = (statistics.clopper_pearson(k, tally.runs, alpha / 4) for k in (tally.correct, silent))
+            ends = [min(1.0, a + b * guess) for a, b in zip(right, none, strict=True)]
+        return told | {
+            "success": success,
+            "success_interval": ends,
+            "advantage": success - guess,
+            "advantage_interval": [end - guess for end in ends],
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -141,9 +204,13 @@ def _distant_pairs(scorer: KnownScorer, rng: np.random.Generator) -> list[IntArr
 def _choose_learned(target: Target, runs: int, alpha: float, delta: float, rng: np.random.Generator) -> Design:
     """Pilot runs of the code itself, the same number for each of the records that are looked at."""
     every = rng.permutation(target.size)[:MOST_LEARNED]
-    each = min(MOST_LEARNING_RUNS, max(LEARNING_RUNS, round(LEARNING_SHARE * runs / every.size)))
-    pilot = rng.permutation(np.repeat(every, each))
+    pilot = rng.permutation(np.repeat(every, pilot_runs(every.size, runs)))
     return learned_design(target.sample(pilot, rng), pilot, runs, alpha, delta)
+
+
+def pilot_runs(records: int, runs: int) -> int:
+    """How many pilot runs to learn from, of each of so many records, before so many runs that count."""
+    return min(MOST_LEARNING_RUNS, max(LEARNING_RUNS, round(LEARNING_SHARE * runs / records)))
 
 
 def learned_design(outputs: AnyArray, records: IntArray, runs: int, alpha: float, delta: float) -> Design:

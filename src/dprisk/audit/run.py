@@ -14,17 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.audit import statistics
-from dprisk.audit.blocks import Plan, Store, Watch, counts_in_order, generator
+from dprisk.audit.blocks import Plan, Store, Watch, generator, tallies_in_order
 from dprisk.audit.design import Design, choose, learned_design
+from dprisk.audit.experiment import Experiment
+from dprisk.audit.guessing import choose_guessing
 from dprisk.audit.outputs import Recorded
 from dprisk.audit.report import AuditReport
-from dprisk.audit.scores import KnownScorer, Scorer
+from dprisk.audit.scores import GuessScorer, KnownScorer, Scorer
 from dprisk.audit.statistics import Counts
 from dprisk.audit.targets import MechanismTarget, Reference, Target, as_target
-from dprisk.errors import ParameterError, as_number, as_whole, fail, require
+from dprisk.errors import ParameterError, ThreatError, as_number, as_whole, fail, require
+from dprisk.estimate import Guesser
 from dprisk.guarantees import ApproxDP, PureDP
 from dprisk.mechanisms import Mechanism
+from dprisk.threat import Threat
 
 BLOCK = 10_000  # runs of a known mechanism in a block
 CALLS = 1000  # runs of unknown code in a block
@@ -37,12 +40,13 @@ def audit(
     subject: Any,
     claim: float | ApproxDP | PureDP | None = None,
     *,
+    threat: Threat | None = None,
     records: Sequence[Any] | int | None = None,
     runs: int = 100_000,
     alpha: float = 0.01,
     seed: int = 0,
     family: Mechanism | None = None,
-    scorer: Scorer | None = None,
+    scorer: Scorer | Guesser | None = None,
     stop_early: bool = False,
     n_jobs: int = 1,
     executor: Executor | None = None,
@@ -59,7 +63,13 @@ def audit(
     "package.module:function", or an object of another library (see `as_target`); `records` are the possible records, or
     how many there are. The claim is an epsilon or a guarantee, by default that of the mechanism. `family` is a
     mechanism that the code claims to be: its likelihood then decides, whatever the code does. With `stop_early` the
-    audit ends when the claim is refuted, and its certificate is one that allows that. The same seed gives the same
+    audit ends when the claim is refuted, and its certificate is one that allows that.
+
+    Without a `threat` the target of a run is one of a few suspects, and the attacker may abstain: the sharpest test of
+    an epsilon. With one, the audit measures what that attacker gains, on records drawn from its prior, and certifies
+    the epsilon that so much takes. `scorer` is another attack: anything that guesses, or scores for a `Scorer`.
+
+    The same seed gives the same
     report for any number of workers and after any interruption; Ctrl-C raises `AuditInterrupted`, which has the report
     so far. `batch`, `parameters`, `post` and `timeout` are those of `as_target`.
 
@@ -89,22 +99,29 @@ def audit(
         "on from a store. Give the mechanism that it claims to be as `family`, or leave out the store.",
         ParameterError,
     )
-    design = _design(target, known, scorer, min(runs, EARLY) if stop_early else runs, alpha, promise.delta, seed)
+    evidence = _evidence(target, known, scorer)
+    planned, rng = min(runs, EARLY) if stop_early else runs, generator(seed, -1)
+    design: Experiment[Any]
+    if threat is None:
+        design = _design(target, evidence, planned, alpha, promise.delta, rng)
+    else:
+        _require_same_records(target, threat)
+        design = choose_guessing(target, threat, evidence, planned, alpha, rng)
     block = BLOCK if own is not None else LOOKS if stop_early else CALLS
     plan = Plan(target, design, runs, block, seed, _step(own, block))
     record = None if store is None else Store(store, _identity(plan, alpha, stop_early))
-    counts = Counts(0, 0, 0, design.size)
+    tally = design.nothing
 
     def report(anytime: bool) -> AuditReport:
         told, seconds = target.describe() | {"versions": _versions()}, time.perf_counter() - started
-        return AuditReport(told, promise, counts, design, alpha, runs, anytime, seed, seconds)
+        return AuditReport(told, promise, tally, design, alpha, runs, anytime, seed, seconds)
 
     try:
-        for more in counts_in_order(plan, executor, n_jobs, record):
-            counts = counts + more
+        for more in tallies_in_order(plan, executor, n_jobs, record):
+            tally = tally + more
             if watch is not None:
-                watch(counts, runs)
-            if stop_early and _refuted(counts, promise, alpha):
+                watch(tally, runs)
+            if stop_early and design.refuted(tally, promise, alpha):
                 break
     except KeyboardInterrupt:
         raise AuditInterrupted(report(anytime=True)) from None
@@ -133,7 +150,7 @@ def _identity(plan: Plan, alpha: float, stop_early: bool) -> dict[str, Any]:
     """
     code, post = (getattr(plan.target, part, None) for part in ("code", "post"))
     sources = [_source(part) for part in (code, getattr(code, "function", None), post)]
-    given = (plan.target.records, getattr(plan.target, "parameters", None), plan.design.universe.tolist())
+    given = (plan.target.records, getattr(plan.target, "parameters", None), plan.design.key())
     long = repr((sources, given))
     return {
         "target": plan.target.describe(),
@@ -155,25 +172,50 @@ def _source(code: Any) -> str:
         return str(getattr(code, "__qualname__", type(code).__qualname__))
 
 
-def _refuted(counts: Counts, promise: ApproxDP, alpha: float) -> bool:
-    """Whether the anytime certificate is above the claim; its e-value, which is quick, must then be large."""
-    large = statistics.log_e_value(counts, promise.epsilon, promise.delta) >= -math.log(alpha)
-    return large and statistics.anytime_epsilon(counts, alpha, promise.delta) > promise.epsilon
+def _evidence(target: Target, known: Mechanism | None, scorer: Scorer | Guesser | None) -> Scorer | None:
+    """What the attacker goes by: the scorer or guesser that was given, a known likelihood, or what it will learn."""
+    if scorer is not None:
+        return scorer if isinstance(scorer, Scorer) else GuessScorer(scorer)
+    if known is None:
+        return None
+    require(
+        known.size == target.size,
+        f"The family has {known.size} records, the code under test {target.size}; they must be the same.",
+        ParameterError,
+    )
+    return KnownScorer(known)
 
 
 def _design(
-    target: Target, known: Mechanism | None, scorer: Scorer | None, runs: int, alpha: float, delta: float, seed: int
+    target: Target, scorer: Scorer | None, runs: int, alpha: float, delta: float, rng: np.random.Generator
 ) -> Design:
-    if scorer is not None:
-        return Design(np.arange(target.size), 1e-9, scorer)
-    if known is not None:
+    if scorer is None or isinstance(scorer, KnownScorer):
+        return choose(target, scorer, runs, alpha, delta, rng)
+    return Design(np.arange(target.size), 1e-9, scorer)
+
+
+def _require_same_records(target: Target, threat: Any) -> None:
+    """Refuse a threat to other records than those of the code, or to the same in another order."""
+    require(isinstance(threat, Threat), f"{threat!r} is not a Threat.", ThreatError)
+    require(
+        threat.prior.size == target.size,
+        f"The code under test has {target.size} records, the prior of the threat {threat.prior.size}; they must be the "
+        "same.",
+        ThreatError,
+    )
+    require(
+        threat.prior.support_size >= 2,
+        "The prior has one possible record: there is nothing to find out. Give it at least two.",
+        ThreatError,
+    )
+    if threat.prior.labels is None or target.records == tuple(range(target.size)):
+        return
+    for own, other in zip(target.records, threat.prior.labels, strict=True):
         require(
-            known.size == target.size,
-            f"The family has {known.size} records, the code under test {target.size}; they must be the same.",
-            ParameterError,
+            bool(np.all(own == other)),
+            f"The records of the code are not those of the prior in the same order: {own!r} here is {other!r} there.",
+            ThreatError,
         )
-    likelihood = None if known is None else KnownScorer(known)
-    return choose(target, likelihood, runs, alpha, delta, generator(seed, -1))
 
 
 def _step(own: Mechanism | None, block: int) -> int:

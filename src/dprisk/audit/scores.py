@@ -27,7 +27,9 @@ SMOOTHING = 0.5  # added to each count
 
 
 class Scorer(ABC):
-    """Scores outputs for records."""
+    """Scores outputs for records: for all of them, or for those that are `known`."""
+
+    known: IntArray | None = None
 
     @abstractmethod
     def scores(self, outputs: Any, records: IntArray) -> FloatArray:
@@ -100,6 +102,7 @@ class LearnedScorer(Scorer):
 
     def __init__(self, outputs: Any, records: IntArray) -> None:
         require(len(outputs) == records.size > 0, "Learning needs a pilot run for each record.", ParameterError)
+        self.known: IntArray
         self.known, codes = np.unique(records, return_inverse=True)  # the others have no scores
         self.columns = [_Frequencies(column, codes, self.known.size) for column in _columns(outputs)]
 

@@ -14,13 +14,17 @@ from dprisk.audit.outputs import recorded
 from dprisk.audit.report import AuditReport
 from dprisk.audit.run import AuditInterrupted, audit, audit_recorded
 from dprisk.audit.statistics import Counts, anytime_epsilon
-from dprisk.cli.names import MECHANISMS, OF_A_MECHANISM, Options, flag, options
+from dprisk.cli.names import MECHANISMS, OF_A_MECHANISM, OF_A_THREAT, SPACED, Options, flag, options
+from dprisk.cli.threats import named_knowledge, named_prior
 from dprisk.errors import ParameterError, fail, require
 from dprisk.guarantees import ApproxDP
 from dprisk.mechanisms import Matrix
+from dprisk.prior import Prior
 from dprisk.tables import natural
+from dprisk.threat import Threat, as_success
 
 OF_MECHANISMS = sorted({option for kind in MECHANISMS.values() for option in kind.options} - {"space"})
+ASKS_FOR_A_THREAT = {"prior", "knows", "within"}
 
 VIOLATED, INTERRUPTED = 1, 130  # exit codes
 
@@ -31,6 +35,7 @@ VIOLATED, INTERRUPTED = 1, 130  # exit codes
 @click.option("--size", type=int, help="mechanism: number of possible records.")
 @click.option("--records", help="Code: its possible records, as in 0..9 or low,middle,high.")
 @click.option("--outputs", type=click.Path(path_type=Path), help="A file of recorded runs: columns record and output.")
+@options(OF_A_THREAT)
 @click.option("--claim", type=float, help="The claimed epsilon; that of the mechanism if left out.")
 @click.option("--delta", type=float, help="The claimed delta, 0 if left out.")
 @click.option("--runs", type=int, default=100_000, show_default=True, help="How often the code is run.")
@@ -47,7 +52,8 @@ def audit_command(context: click.Context, /, as_json: bool, **given: Any) -> Non
     """Does this code keep its promise?
 
     Runs a mechanism, a function or recorded outputs against a claimed epsilon. Certifies a lower bound on the true
-    epsilon. Ends with code 1 if the claim is violated.
+    epsilon. Ends with code 1 if the claim is violated. With --prior, --knows or --within it measures what that
+    attacker gains; without them it looks for the leak wherever it shows best.
     """
     require(
         [given[subject] for subject in ("code", "mechanism", "outputs")].count(None) == 2,
@@ -65,7 +71,13 @@ def audit_command(context: click.Context, /, as_json: bool, **given: Any) -> Non
 
 
 def _run(given: Options, typed: set[str]) -> AuditReport:
-    subject, records = _mechanism(given) if given["mechanism"] is not None else _code(given)
+    threat = _threat(given) if typed & ASKS_FOR_A_THREAT else None
+    require(
+        given["space"] is None or given["within"] is not None or given["mechanism"] == "exponential",
+        "--space has no meaning without --within.",
+    )
+    prior = None if threat is None else threat.prior
+    subject, records = _mechanism(given, prior) if given["mechanism"] is not None else _code(given, prior)
     require(given["delta"] is None or given["claim"] is not None, "--delta is part of a claim: give --claim as well.")
     require(
         given["cluster"] is None or "jobs" not in typed, "--jobs are local workers; a --cluster brings its own workers."
@@ -74,6 +86,7 @@ def _run(given: Options, typed: set[str]) -> AuditReport:
     return audit(
         subject,
         claim,
+        threat=threat,
         records=records,
         runs=given["runs"],
         alpha=given["alpha"],
@@ -87,7 +100,18 @@ def _run(given: Options, typed: set[str]) -> AuditReport:
     )
 
 
-def _mechanism(given: Options) -> tuple[Any, None]:
+def _threat(given: Options) -> Threat:
+    """The threat; records that were listed are the labels of a prior that brings none."""
+    records = None if given["records"] is None else _records(given["records"])
+    size = given["size"] if records is None else len(records)
+    prior = named_prior("uniform" if given["prior"] is None else given["prior"], size, given["matrix"])
+    if prior.labels is None and records is not None:
+        prior = Prior(prior.weights, records)
+    success = as_success(given["within"], given["space"] or "line")
+    return Threat(prior, named_knowledge(given["knows"], prior), success)
+
+
+def _mechanism(given: Options, prior: Prior | None) -> tuple[Any, None]:
     name = given["mechanism"]
     require(name in MECHANISMS, f"There is no mechanism {name!r}; choose one of {', '.join(MECHANISMS)}.")
     takes = MECHANISMS[name].options
@@ -101,15 +125,20 @@ def _mechanism(given: Options) -> tuple[Any, None]:
             given["size"] in (None, matrix.size), f"--size says {given['size']} records, the matrix has {matrix.size}."
         )
         return matrix, None
-    size = fail("--size is missing: how many possible records are there?") if given["size"] is None else given["size"]
-    return MECHANISMS[name].make(size, given | {"space": None}), None
+    size = given["size"] if prior is None else prior.size
+    require(size is not None, "--size is missing: how many possible records are there?")
+    if prior is not None and name in SPACED:
+        prior.require_even_spacing(f"The mechanism {name}")
+    return MECHANISMS[name].make(size, given), None
 
 
-def _code(given: Options) -> tuple[str, list[Any]]:
+def _code(given: Options, prior: Prior | None) -> tuple[str, list[Any]]:
     for option in OF_MECHANISMS:
         require(given[option] is None, f"{flag(option)} is for mechanisms; what the code promises is its --claim.")
     require(given["claim"] is not None, "--claim is missing: which epsilon does the code promise?")
     require(given["size"] is None, "--size is for mechanisms; the code has --records.")
+    if given["records"] is None and prior is not None and prior.labels is not None:
+        return given["code"], list(prior.labels)
     require(given["records"] is not None, "--records is missing, as in --records 0..9.")
     return given["code"], _records(given["records"])
 
@@ -154,17 +183,20 @@ class _Live:
     def __init__(self, alpha: float, delta: float) -> None:
         self.alpha, self.delta, self.started = alpha, delta, time.perf_counter()
 
-    def __call__(self, counts: Counts, planned: int) -> None:
-        left = (time.perf_counter() - self.started) * (planned - counts.runs) / counts.runs
-        sure = anytime_epsilon(counts, self.alpha, self.delta)
-        line = f"{counts.runs} of {planned} runs, {counts.answered} answered, epsilon >= {sure:.3f}, {left:.0f} s left "
-        click.echo(f"\r{line}" if counts.runs < planned else "\r" + " " * len(line) + "\r", nl=False, err=True)
+    def __call__(self, tally: Any, planned: int) -> None:
+        left = (time.perf_counter() - self.started) * (planned - tally.runs) / tally.runs
+        line = f"{tally.runs} of {planned} runs, {self._sure(tally)}, {left:.0f} s left "
+        click.echo(f"\r{line}" if tally.runs < planned else "\r" + " " * len(line) + "\r", nl=False, err=True)
+
+    def _sure(self, tally: Any) -> str:
+        if not isinstance(tally, Counts):
+            return str(tally.describe())
+        return f"{tally.answered} answered, epsilon >= {anytime_epsilon(tally, self.alpha, self.delta):.3f}"
 
 
 def _told(report: AuditReport) -> str:
-    counts = report.counts
     return (
         f"{report.sentence()}\n"
         f"Verdict: {report.verdict}. Best estimate {report.epsilon_estimate:.3f}, e-value {report.e_value:.3g}, "
-        f"{counts.correct} right of {counts.answered} answers in {counts.runs} runs among {report.design.size} records."
-    )
+        f"{report.tally.describe()}.\n{report.attack_sentence()}"
+    ).rstrip()
