@@ -124,30 +124,75 @@ def choose(
     target: Target, scorer: KnownScorer | None, runs: int, alpha: float, delta: float, rng: np.random.Generator
 ) -> Design:
     """The design with the largest expected certificate at the claim's delta."""
+    return choose_several(target, scorer, runs, alpha, delta, rng, 1)[0]
+
+
+def choose_several(
+    target: Target,
+    scorer: KnownScorer | None,
+    runs: int,
+    alpha: float,
+    delta: float,
+    rng: np.random.Generator,
+    count: int,
+) -> list[Design]:
+    """Up to `count` designs with other suspects each, the largest expected certificates first.
+
+    Each is worth what it certifies with its share of the runs and of alpha.
+    """
+    runs, alpha = max(1, runs // count), alpha / count
     if scorer is None:
-        return _choose_learned(target, runs, alpha, delta, rng)
+        return _choose_learned(target, runs, alpha, delta, rng, count)
     if isinstance(scorer.mechanism, SetProtocol):
-        return _choose_for_sets(scorer, scorer.mechanism, runs, alpha, delta, rng)
-    return _choose_known(target, scorer, runs, alpha, delta, rng)
+        return _choose_for_sets(scorer, scorer.mechanism, runs, alpha, delta, rng, count)
+    return _choose_known(target, scorer, runs, alpha, delta, rng, count)
 
 
 def _choose_for_sets(
-    scorer: KnownScorer, protocol: SetProtocol, runs: int, alpha: float, delta: float, rng: np.random.Generator
-) -> Design:
-    """Answer if exactly one suspect is in the reported set: how often that is right and wrong is known."""
+    scorer: KnownScorer,
+    protocol: SetProtocol,
+    runs: int,
+    alpha: float,
+    delta: float,
+    rng: np.random.Generator,
+    count: int,
+) -> list[Design]:
+    """Answer if exactly one suspect is in the reported set: how often that is right and wrong is known.
+
+    All suspects are equally good; several designs differ in who they are and, where the best has all, in their number.
+    """
     sizes = np.union1d(_sizes(protocol.size, protocol.epsilon), [protocol.size])
     right, wrong = protocol.hit(sizes - 1), (sizes - 1) * protocol.miss(sizes - 1)
     worth = [
         expected_certificate(float(p), float(q), runs, int(size), alpha, delta)
         for p, q, size in zip(right, wrong, sizes, strict=True)
     ]
-    size = int(sizes[int(np.argmax(worth))])
-    return Design(rng.permutation(protocol.size)[:size], protocol.epsilon * (1 - 1e-9) or 1e-9, scorer)
+    margin, orders = protocol.epsilon * (1 - 1e-9) or 1e-9, [rng.permutation(protocol.size) for _ in range(count)]
+    found = [
+        (value, Design(order[:size], margin, scorer))
+        for value, size in zip(worth, sizes, strict=True)
+        for order in orders
+    ]
+    return _with_other_suspects(found, count)
+
+
+def _with_other_suspects(found: list[tuple[float, Design]], count: int) -> list[Design]:
+    """The designs of largest worth, at most one for the same suspects."""
+    best: dict[frozenset[int], Design] = {}
+    for _, design in sorted(found, key=lambda pair: -float(f"{pair[0]:.9e}")):  # the first of nearly equal ones
+        best.setdefault(frozenset(design.universe.tolist()), design)
+    return list(best.values())[:count]
 
 
 def _choose_known(
-    target: Target, scorer: KnownScorer, runs: int, alpha: float, delta: float, rng: np.random.Generator
-) -> Design:
+    target: Target,
+    scorer: KnownScorer,
+    runs: int,
+    alpha: float,
+    delta: float,
+    rng: np.random.Generator,
+    count: int,
+) -> list[Design]:
     """Sizes up to a few times e^epsilon and distant pairs are tried, on the mechanism, not on the code under test.
 
     What an answer is right with is read off the likelihood: for tiny rates of error no pilot would see one. Once a few
@@ -155,7 +200,7 @@ def _choose_known(
     """
     order = rng.permutation(target.size)
     epsilon = _epsilon(scorer.mechanism)
-    best, worse, chosen = -1.0, 0, Design(order[:2], 1e-9, scorer)
+    best, worse, found = -1.0, 0, [(-1.0, Design(order[:2], 1e-9, scorer))]
     sizes = [order[:size] for size in _sizes(target.size, epsilon)]
     for universe in _distant_pairs(scorer, rng) + sizes:
         size = universe.size
@@ -166,10 +211,11 @@ def _choose_known(
             rates = float((sure * answered).mean()), float(((1 - sure) * answered).mean())
             worth = expected_certificate(*rates, runs, size, alpha, delta)
             if worth > best * (1 + 1e-9):
-                best, worse, chosen = worth, 0, Design(universe, float(margin), scorer)
+                best, worse = worth, 0
+            found.append((worth, Design(universe, float(margin), scorer)))
         if worse == MOST_WORSE:
             break
-    return chosen
+    return _with_other_suspects(found, count)
 
 
 def _epsilon(mechanism: Mechanism) -> float:
@@ -201,11 +247,13 @@ def _distant_pairs(scorer: KnownScorer, rng: np.random.Generator) -> list[IntArr
     return [every[places] for places in _suspects(scores, trial, every)[1 : 1 + PAIRS]]
 
 
-def _choose_learned(target: Target, runs: int, alpha: float, delta: float, rng: np.random.Generator) -> Design:
+def _choose_learned(
+    target: Target, runs: int, alpha: float, delta: float, rng: np.random.Generator, count: int
+) -> list[Design]:
     """Pilot runs of the code itself, the same number for each of the records that are looked at."""
     every = rng.permutation(target.size)[:MOST_LEARNED]
-    pilot = rng.permutation(np.repeat(every, pilot_runs(every.size, runs)))
-    return learned_design(target.sample(pilot, rng), pilot, runs, alpha, delta)
+    pilot = rng.permutation(np.repeat(every, pilot_runs(every.size, count * runs)))
+    return learned_designs(target.sample(pilot, rng), pilot, runs, alpha, delta, count)
 
 
 def pilot_runs(records: int, runs: int) -> int:
@@ -213,16 +261,19 @@ def pilot_runs(records: int, runs: int) -> int:
     return min(MOST_LEARNING_RUNS, max(LEARNING_RUNS, round(LEARNING_SHARE * runs / records)))
 
 
-def learned_design(outputs: AnyArray, records: IntArray, runs: int, alpha: float, delta: float) -> Design:
-    """The best design by pilot runs in random order: two thirds to learn scores from, the others to choose by."""
+def learned_designs(
+    outputs: AnyArray, records: IntArray, runs: int, alpha: float, delta: float, count: int = 1
+) -> list[Design]:
+    """The best designs by pilot runs in random order: two thirds to learn scores from, the others to choose by."""
     cut = 2 * records.size // 3
     trial = records[cut:]
     every = np.intersect1d(records[:cut], trial)
     require(every.size >= 2, "There are too few runs to learn from: each record needs several.", ParameterError)
     scorer = LearnedScorer(outputs[:cut], records[:cut])
-    scores = scorer.scores(outputs[cut:], every)
-    best, chosen = -1.0, Design(every[:2], 1e-9, scorer)
-    for places in _suspects(scores, trial, every):
+    all_scores = scorer.scores(outputs, every)
+    scores = all_scores[cut:]
+    found = [(-1.0, Design(every[:2], 1e-9, scorer))]
+    for places in _suspects(all_scores, records, every):  # pairs to try; what they are worth is held out
         universe = every[places]
         mine = np.isin(trial, universe)
         guess, lead = leads(scores[mine][:, places])
@@ -233,9 +284,8 @@ def learned_design(outputs: AnyArray, records: IntArray, runs: int, alpha: float
             rates = (correct + 1) / (mine.sum() + 2), (wrong + 1) / (mine.sum() + 2)
             seen = expected_certificate(*rates, float(mine.sum()), universe.size, DOUBT, delta)  # luck left out
             worth = min(seen, expected_certificate(*rates, runs, universe.size, alpha, delta))
-            if worth > best * (1 + 1e-9):
-                best, chosen = worth, Design(universe, float(margin), scorer)
-    return chosen
+            found.append((worth, Design(universe, float(margin), scorer)))
+    return _with_other_suspects(found, count)
 
 
 def _suspects(scores: FloatArray, trial: IntArray, every: IntArray) -> list[IntArray]:

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from dprisk.audit.blocks import Plan, Store, Watch, generator, tallies_in_order
-from dprisk.audit.design import Design, choose, learned_design
+from dprisk.audit.design import Design, choose_several, learned_designs
 from dprisk.audit.experiment import Experiment
 from dprisk.audit.guessing import choose_guessing
 from dprisk.audit.outputs import Recorded
 from dprisk.audit.report import AuditReport
 from dprisk.audit.scores import GuessScorer, KnownScorer, Scorer
+from dprisk.audit.several import Several
 from dprisk.audit.statistics import Counts
 from dprisk.audit.targets import MechanismTarget, Reference, Target, as_target
 from dprisk.errors import ParameterError, ThreatError, as_number, as_whole, fail, require
@@ -47,6 +48,7 @@ def audit(
     seed: int = 0,
     family: Mechanism | None = None,
     scorer: Scorer | Guesser | None = None,
+    designs: int = 1,
     stop_early: bool = False,
     n_jobs: int = 1,
     executor: Executor | None = None,
@@ -68,6 +70,9 @@ def audit(
     Without a `threat` the target of a run is one of a few suspects, and the attacker may abstain: the sharpest test of
     an epsilon. With one, the audit measures what that attacker gains, on records drawn from its prior, and certifies
     the epsilon that so much takes. `scorer` is another attack: anything that guesses, or scores for a `Scorer`.
+
+    With several `designs` that many sets of suspects share the runs and alpha, for code whose pilot runs cannot tell
+    where it leaks: weaker where they can, stronger where they point at the wrong records.
 
     The same seed gives the same
     report for any number of workers and after any interruption; Ctrl-C raises `AuditInterrupted`, which has the report
@@ -101,10 +106,12 @@ def audit(
     )
     evidence = _evidence(target, known, scorer)
     planned, rng = min(runs, EARLY) if stop_early else runs, generator(seed, -1)
+    designs = as_whole("designs", designs)
     design: Experiment[Any]
     if threat is None:
-        design = _design(target, evidence, planned, alpha, promise.delta, rng)
+        design = _design(target, evidence, planned, alpha, promise.delta, rng, designs)
     else:
+        require(designs == 1, "Under a threat there is one attack: leave out `designs`.", ParameterError)
         _require_same_records(target, threat)
         design = choose_guessing(target, threat, evidence, planned, alpha, rng)
     block = BLOCK if own is not None else LOOKS if stop_early else CALLS
@@ -187,10 +194,20 @@ def _evidence(target: Target, known: Mechanism | None, scorer: Scorer | Guesser 
 
 
 def _design(
-    target: Target, scorer: Scorer | None, runs: int, alpha: float, delta: float, rng: np.random.Generator
-) -> Design:
+    target: Target,
+    scorer: Scorer | None,
+    runs: int,
+    alpha: float,
+    delta: float,
+    rng: np.random.Generator,
+    count: int,
+) -> Design | Several:
     if scorer is None or isinstance(scorer, KnownScorer):
-        return choose(target, scorer, runs, alpha, delta, rng)
+        found = choose_several(target, scorer, runs, alpha, delta, rng, count)
+        return found[0] if len(found) == 1 else Several(tuple(found))
+    require(
+        count == 1, "A scorer is taken as it is, with all records as suspects: leave out `designs`.", ParameterError
+    )
     return Design(np.arange(target.size), 1e-9, scorer)
 
 
@@ -265,7 +282,7 @@ def audit_recorded(
     require(np.unique(codes).size >= 2, "An audit needs recorded runs of at least two records.", ParameterError)
     order = rng.permutation(codes.size)
     learn, rest = order[: codes.size // 2], order[codes.size // 2 :]
-    design = learned_design(outputs[learn], codes[learn], rest.size, alpha, promise.delta)
+    (design,) = learned_designs(outputs[learn], codes[learn], rest.size, alpha, promise.delta)
     waiting = [list(rest[codes[rest] == record]) for record in design.universe]
     drawn: list[tuple[int, int]] = []
     while True:

@@ -285,13 +285,26 @@ def anytime_epsilon(counts: Counts, alpha: float, delta: float = 0.0) -> float:
     answers are smallest at its end and those of abstentions at its start, and these are taken. At delta = 0
     abstentions do not count, the e-value falls with epsilon and the walk is a bisection.
     """
+    return anytime_epsilon_of_several([counts], alpha, delta)
+
+
+def anytime_epsilon_of_several(parts: Sequence[Counts], alpha: float, delta: float = 0.0) -> float:
+    """The same for the average of the e-values of several counts, of other runs or the same.
+
+    The average is an e-value of the same claim (`combine_e_values`), and over a step of the walk it is at least the
+    average of what each is at least.
+    """
     alpha, delta = as_alpha(alpha), as_delta(delta)
     enough = -math.log(alpha)
-    if _log_evidence(counts, 0.0, 0.0, delta) < enough:
+
+    def evidence(first: float, last: float) -> float:
+        return combine_e_values([_log_evidence(counts, first, last, delta) for counts in parts])
+
+    if evidence(0.0, 0.0) < enough:
         return 0.0
     epsilon, step = 0.0, 1.0
     while step > 1e-10:
-        if _log_evidence(counts, epsilon, epsilon + step, delta) >= enough:
+        if evidence(epsilon, epsilon + step) >= enough:
             epsilon += step
             step *= 2
         else:

@@ -41,6 +41,7 @@ VIOLATED, INTERRUPTED = 1, 130  # exit codes
 @click.option("--runs", type=int, default=100_000, show_default=True, help="How often the code is run.")
 @click.option("--alpha", type=float, default=0.01, show_default=True, help="Chance that the certificate is wrong.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same report.")
+@click.option("--designs", type=int, default=1, show_default=True, help="Sets of suspects that share the runs.")
 @click.option("--stop-early", is_flag=True, help="Stop as soon as the claim is refuted.")
 @click.option("--jobs", type=int, default=1, show_default=True, help="Worker processes.")
 @click.option("--cluster", metavar="ADDRESS", help="Run on a dask cluster instead, as in tcp://host:8786.")
@@ -91,6 +92,7 @@ def _run(given: Options, typed: set[str]) -> AuditReport:
         runs=given["runs"],
         alpha=given["alpha"],
         seed=given["seed"],
+        designs=given["designs"],
         stop_early=given["stop_early"],
         n_jobs=given["jobs"],
         executor=_cluster(given["cluster"]),
