@@ -8,6 +8,7 @@ or from pilot runs, so as to make the expected certificate largest (theory, sect
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,8 @@ import numpy as np
 from dprisk.audit import statistics
 from dprisk.audit.advantage import Bet
 from dprisk.audit.experiment import Experiment
-from dprisk.audit.scores import KnownScorer, LearnedScorer, Scorer
+from dprisk.audit.learned import EVERY, Learner
+from dprisk.audit.scores import KnownScorer, Scorer
 from dprisk.audit.statistics import Counts, expected_certificate
 from dprisk.audit.targets import Target
 from dprisk.bounds.papers import rad_corollary_5_6
@@ -31,7 +33,8 @@ PILOT_STEP = 200  # of them at a time
 MOST_WORSE = 4  # sizes in a row that are tried in vain
 LEARNING_RUNS, MOST_LEARNING_RUNS = 300, 10_000  # of unknown code, for each record
 LEARNING_SHARE = 0.1  # of the runs planned, within these limits
-DOUBT = 0.01  # chance that what pilot runs promise is too good
+FOLDS = 3  # parts of those runs, each judged by what the others teach
+DOUBT = 1e-3  # chance that what pilot runs promise is too good; small, for the best of many designs is chosen
 PAIR_RUNS, PAIRS = 30, 3  # of a known mechanism, for each record, to find distant pairs, and how many of them
 MOST_LEARNED = 64  # records that are looked at in unknown code
 MARGINS = np.linspace(0.0, 1.0, 41)
@@ -135,6 +138,7 @@ def choose_several(
     delta: float,
     rng: np.random.Generator,
     count: int,
+    learners: Sequence[Learner] = EVERY,
 ) -> list[Design]:
     """Up to `count` designs with other suspects each, the largest expected certificates first.
 
@@ -142,7 +146,7 @@ def choose_several(
     """
     runs, alpha = max(1, runs // count), alpha / count
     if scorer is None:
-        return _choose_learned(target, runs, alpha, delta, rng, count)
+        return _choose_learned(target, runs, alpha, delta, rng, count, learners)
     if isinstance(scorer.mechanism, SetProtocol):
         return _choose_for_sets(scorer, scorer.mechanism, runs, alpha, delta, rng, count)
     return _choose_known(target, scorer, runs, alpha, delta, rng, count)
@@ -248,12 +252,18 @@ def _distant_pairs(scorer: KnownScorer, rng: np.random.Generator) -> list[IntArr
 
 
 def _choose_learned(
-    target: Target, runs: int, alpha: float, delta: float, rng: np.random.Generator, count: int
+    target: Target,
+    runs: int,
+    alpha: float,
+    delta: float,
+    rng: np.random.Generator,
+    count: int,
+    learners: Sequence[Learner],
 ) -> list[Design]:
     """Pilot runs of the code itself, the same number for each of the records that are looked at."""
     every = rng.permutation(target.size)[:MOST_LEARNED]
     pilot = rng.permutation(np.repeat(every, pilot_runs(every.size, count * runs)))
-    return learned_designs(target.sample(pilot, rng), pilot, runs, alpha, delta, count)
+    return learned_designs(target.sample(pilot, rng), pilot, runs, alpha, delta, count, learners)
 
 
 def pilot_runs(records: int, runs: int) -> int:
@@ -262,30 +272,64 @@ def pilot_runs(records: int, runs: int) -> int:
 
 
 def learned_designs(
-    outputs: AnyArray, records: IntArray, runs: int, alpha: float, delta: float, count: int = 1
+    outputs: AnyArray,
+    records: IntArray,
+    runs: int,
+    alpha: float,
+    delta: float,
+    count: int = 1,
+    learners: Sequence[Learner] = EVERY,
 ) -> list[Design]:
-    """The best designs by pilot runs in random order: two thirds to learn scores from, the others to choose by."""
-    cut = 2 * records.size // 3
-    trial = records[cut:]
-    every = np.intersect1d(records[:cut], trial)
+    """The best designs by pilot runs in random order.
+
+    Each third of them is scored by what the other two teach, so that every run helps to choose, and none is judged by
+    what it taught itself. The scores of the design are those that the last two thirds teach.
+    """
+    fold = np.arange(records.size) % FOLDS
+    every = np.unique(records)
+    for number in range(FOLDS):
+        every = np.intersect1d(every, records[fold != number])
     require(every.size >= 2, "There are too few runs to learn from: each record needs several.", ParameterError)
-    scorer = LearnedScorer(outputs[:cut], records[:cut])
-    all_scores = scorer.scores(outputs, every)
-    scores = all_scores[cut:]
+    found = []
+    for learner in learners:
+        if len(learners) == 1 or learner.suits(outputs[fold != 0]):
+            scorers = [learner.learn(outputs[fold != number], records[fold != number]) for number in range(FOLDS)]
+            scores = np.empty((records.size, every.size))
+            for number, scorer in enumerate(scorers):
+                scores[fold == number] = scorer.scores(outputs[fold == number], every)
+            found += _tried(scorers[0], scores, fold, records, every, (runs, alpha, delta))
+    return _with_other_suspects(found, count)
+
+
+def _tried(
+    scorer: Scorer,
+    scores: FloatArray,
+    fold: IntArray,
+    records: IntArray,
+    every: IntArray,
+    settings: tuple[int, float, float],
+) -> list[tuple[float, Design]]:
+    """Designs with the scores of the first fold, and what they are worth by those of all.
+
+    The folds differ in how far leads go, so a margin is the same quantile of the leads in each.
+    """
+    runs, alpha, delta = settings
     found = [(-1.0, Design(every[:2], 1e-9, scorer))]
-    for places in _suspects(all_scores, records, every):  # pairs to try; what they are worth is held out
+    for places in _suspects(scores, records, every):
         universe = every[places]
-        mine = np.isin(trial, universe)
+        mine = np.isin(records, universe)
         guess, lead = leads(scores[mine][:, places])
-        right = universe[guess] == trial[mine]
-        for margin in _margins(lead):
-            answered = lead >= margin
+        right, part = universe[guess] == records[mine], fold[mine]
+        margins = np.unique([_quantiles(lead[part == number]) for number in range(FOLDS)], axis=1)
+        for margin in margins.T[np.isfinite(margins[0])]:
+            answered = lead >= margin[part]
             correct, wrong = int((right & answered).sum()), int((~right & answered).sum())
             rates = (correct + 1) / (mine.sum() + 2), (wrong + 1) / (mine.sum() + 2)
             seen = expected_certificate(*rates, float(mine.sum()), universe.size, DOUBT, delta)  # luck left out
-            worth = min(seen, expected_certificate(*rates, runs, universe.size, alpha, delta))
-            found.append((worth, Design(universe, float(margin), scorer)))
-    return _with_other_suspects(found, count)
+            hoped = expected_certificate(*rates, runs, universe.size, alpha, delta)
+            worth = min(seen, hoped) + 1e-6 * hoped  # hope decides where pilot runs show nothing
+            found.append((worth, Design(universe, float(margin[0]), scorer)))
+    return found
 
 
 def _suspects(scores: FloatArray, trial: IntArray, every: IntArray) -> list[IntArray]:
@@ -299,10 +343,16 @@ def _suspects(scores: FloatArray, trial: IntArray, every: IntArray) -> list[IntA
 
 
 def _margins(lead: FloatArray) -> FloatArray:
-    """Margins to try: quantiles of the leads above 0."""
+    """Margins to try, each once; none if nothing ever leads."""
+    return np.unique(_quantiles(lead)) if (lead > 0).any() else np.zeros(0)
+
+
+def _quantiles(lead: FloatArray) -> FloatArray:
+    """Quantiles of the leads above 0, a little lower so that they are reached; infinite if there are none."""
     some = np.sort(np.minimum(lead[lead > 0], CERTAIN))
-    places = np.round(MARGINS * (some.size - 1)).astype(np.int64)
-    return np.unique(some[places]) * (1 - 1e-9) if some.size else some
+    if some.size == 0:
+        return np.full(MARGINS.size, np.inf)
+    return some[np.round(MARGINS * (some.size - 1)).astype(np.int64)] * (1 - 1e-9)
 
 
 def _sizes(records: int, epsilon: float) -> list[int]:

@@ -9,6 +9,7 @@ pilot runs. Anything else that guesses will do too. What is certified holds for 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -18,7 +19,8 @@ import numpy as np
 from dprisk.audit.advantage import Bet, Gains, epsilon_from_advantage
 from dprisk.audit.design import FEWEST_PILOT_RUNS, MOST_LEARNED, PILOT_CELLS, PILOT_RUNS, pilot_runs
 from dprisk.audit.experiment import Experiment
-from dprisk.audit.scores import GuessScorer, KnownScorer, LearnedScorer, Scorer
+from dprisk.audit.learned import EVERY, Learner
+from dprisk.audit.scores import GuessScorer, KnownScorer, Scorer
 from dprisk.audit.statistics import clopper_pearson
 from dprisk.audit.targets import Target
 from dprisk.bounds import evaluate
@@ -220,7 +222,13 @@ def promise(tally: Gains, runs: int, alpha: float) -> float:
 
 
 def choose_guessing(
-    target: Target, threat: Threat, scorer: Scorer | None, runs: int, alpha: float, rng: np.random.Generator
+    target: Target,
+    threat: Threat,
+    scorer: Scorer | None,
+    runs: int,
+    alpha: float,
+    rng: np.random.Generator,
+    learners: Sequence[Learner] = EVERY,
 ) -> Guessing:
     """The attack that an audit of so many runs is made with, and its stake.
 
@@ -228,7 +236,7 @@ def choose_guessing(
     of the code are learned from. A scorer that was given is taken as it is, without pilot runs.
     """
     if scorer is None:
-        return _learned(target, threat, runs, alpha, rng)
+        return _learned(target, threat, runs, alpha, rng, learners)
     guessing = Guessing(threat, scorer, bet_on(threat))
     if not isinstance(scorer, KnownScorer):
         return guessing
@@ -236,17 +244,26 @@ def choose_guessing(
     return _tuned(guessing, guessing.tally(scorer.mechanism.sample(drawn, rng), drawn), runs, alpha)
 
 
-def _learned(target: Target, threat: Threat, runs: int, alpha: float, rng: np.random.Generator) -> Guessing:
+def _learned(
+    target: Target, threat: Threat, runs: int, alpha: float, rng: np.random.Generator, learners: Sequence[Learner]
+) -> Guessing:
     """Learn from as many runs of each record; try on records of the prior, as in the runs that count.
 
-    Of very many records some are learned about, likely ones rather than others.
+    Of very many records some are learned about, likely ones rather than others. The learner that promises the largest
+    bound on the advantage is kept.
     """
     pi = threat.prior.weights
     every = np.sort(rng.choice(pi.size, min(MOST_LEARNED, threat.prior.support_size), replace=False, p=pi))
     pilot = rng.permutation(np.repeat(every, pilot_runs(every.size, runs)))
-    guessing = Guessing(threat, LearnedScorer(target.sample(pilot, rng), pilot), bet_on(threat))
-    trial = guessing.draw(max(FEWEST_PILOT_RUNS, pilot.size // 3), rng)
-    return _tuned(guessing, guessing.tally(target.sample(trial, rng), trial), runs, alpha)
+    outputs = target.sample(pilot, rng)
+    trial = draw_records(pi, max(FEWEST_PILOT_RUNS, pilot.size // 3), 1, rng)
+    held = target.sample(trial, rng)
+    found = []
+    for learner in learners:
+        if len(learners) == 1 or learner.suits(outputs):
+            guessing = Guessing(threat, learner.learn(outputs, pilot), bet_on(threat))
+            found.append((guessing, guessing.tally(held, trial)))
+    return _tuned(*max(found, key=lambda pair: promise(pair[1], runs, alpha)), runs, alpha)
 
 
 def _tuned(guessing: Guessing, seen: Gains, runs: int, alpha: float) -> Guessing:

@@ -18,6 +18,7 @@ from dprisk.audit.blocks import Plan, Store, Watch, generator, tallies_in_order
 from dprisk.audit.design import Design, choose_several, learned_designs
 from dprisk.audit.experiment import Experiment
 from dprisk.audit.guessing import choose_guessing
+from dprisk.audit.learned import EVERY, Classifier, Learner
 from dprisk.audit.outputs import Recorded
 from dprisk.audit.report import AuditReport
 from dprisk.audit.scores import GuessScorer, KnownScorer, Scorer
@@ -47,7 +48,7 @@ def audit(
     alpha: float = 0.01,
     seed: int = 0,
     family: Mechanism | None = None,
-    scorer: Scorer | Guesser | None = None,
+    scorer: Scorer | Learner | Guesser | Any = None,
     designs: int = 1,
     stop_early: bool = False,
     n_jobs: int = 1,
@@ -69,14 +70,17 @@ def audit(
 
     Without a `threat` the target of a run is one of a few suspects, and the attacker may abstain: the sharpest test of
     an epsilon. With one, the audit measures what that attacker gains, on records drawn from its prior, and certifies
-    the epsilon that so much takes. `scorer` is another attack: anything that guesses, or scores for a `Scorer`.
+    the epsilon that so much takes.
+
+    `scorer` is another attack. A `Scorer`, or anything that guesses, is taken as it is. A `Learner`, or a classifier
+    with `fit` and `predict_proba`, is trained on pilot runs first.
 
     With several `designs` that many sets of suspects share the runs and alpha, for code whose pilot runs cannot tell
     where it leaks: weaker where they can, stronger where they point at the wrong records.
 
-    The same seed gives the same
-    report for any number of workers and after any interruption; Ctrl-C raises `AuditInterrupted`, which has the report
-    so far. `batch`, `parameters`, `post` and `timeout` are those of `as_target`.
+    The same seed gives the same report for any number of workers and after any interruption; Ctrl-C raises
+    `AuditInterrupted`, which has the report so far. `batch`, `parameters`, `post` and `timeout` are those of
+    `as_target`.
 
     >>> from dprisk import GRR
     >>> audit(GRR(10, epsilon=1.0), runs=20_000).verdict
@@ -98,22 +102,22 @@ def audit(
         f"executor must be a concurrent.futures.Executor, got {executor!r}",
         ParameterError,
     )
+    evidence, learners = _evidence(target, known, scorer)
     require(
-        store is None or target.reproducible or known is not None or scorer is not None,
+        store is None or target.reproducible or evidence is not None,
         f"{target.name} cannot be seeded: its pilot runs, and with them the audit, would be others when it goes "
         "on from a store. Give the mechanism that it claims to be as `family`, or leave out the store.",
         ParameterError,
     )
-    evidence = _evidence(target, known, scorer)
     planned, rng = min(runs, EARLY) if stop_early else runs, generator(seed, -1)
     designs = as_whole("designs", designs)
     design: Experiment[Any]
     if threat is None:
-        design = _design(target, evidence, planned, alpha, promise.delta, rng, designs)
+        design = _design(target, evidence, planned, alpha, promise.delta, rng, designs, learners)
     else:
         require(designs == 1, "Under a threat there is one attack: leave out `designs`.", ParameterError)
         _require_same_records(target, threat)
-        design = choose_guessing(target, threat, evidence, planned, alpha, rng)
+        design = choose_guessing(target, threat, evidence, planned, alpha, rng, learners)
     block = BLOCK if own is not None else LOOKS if stop_early else CALLS
     plan = Plan(target, design, runs, block, seed, _step(own, block))
     record = None if store is None else Store(store, _identity(plan, alpha, stop_early))
@@ -179,18 +183,30 @@ def _source(code: Any) -> str:
         return str(getattr(code, "__qualname__", type(code).__qualname__))
 
 
-def _evidence(target: Target, known: Mechanism | None, scorer: Scorer | Guesser | None) -> Scorer | None:
-    """What the attacker goes by: the scorer or guesser that was given, a known likelihood, or what it will learn."""
+def _evidence(target: Target, known: Mechanism | None, scorer: Any) -> tuple[Scorer | None, Sequence[Learner]]:
+    """What the attacker goes by: a scorer, or None and the learners to try in the pilot."""
+    if isinstance(scorer, Scorer):
+        return scorer, ()
+    if isinstance(scorer, Learner):
+        return None, (scorer,)
+    if hasattr(scorer, "predict_proba"):
+        return None, (Classifier(scorer),)
     if scorer is not None:
-        return scorer if isinstance(scorer, Scorer) else GuessScorer(scorer)
+        require(
+            hasattr(scorer, "guess"),
+            "scorer must be a Scorer, a Learner, a classifier with fit and predict_proba, or an attack with guess; got "
+            f"{scorer!r}",
+            ParameterError,
+        )
+        return GuessScorer(scorer), ()
     if known is None:
-        return None
+        return None, EVERY
     require(
         known.size == target.size,
         f"The family has {known.size} records, the code under test {target.size}; they must be the same.",
         ParameterError,
     )
-    return KnownScorer(known)
+    return KnownScorer(known), ()
 
 
 def _design(
@@ -201,9 +217,10 @@ def _design(
     delta: float,
     rng: np.random.Generator,
     count: int,
+    learners: Sequence[Learner],
 ) -> Design | Several:
     if scorer is None or isinstance(scorer, KnownScorer):
-        found = choose_several(target, scorer, runs, alpha, delta, rng, count)
+        found = choose_several(target, scorer, runs, alpha, delta, rng, count, learners)
         return found[0] if len(found) == 1 else Several(tuple(found))
     require(
         count == 1, "A scorer is taken as it is, with all records as suspects: leave out `designs`.", ParameterError
