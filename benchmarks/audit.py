@@ -30,7 +30,7 @@ import numpy as np
 from dprisk import BLH, GRR, OLH, OUE, SHE, SUE, THE, Laplace, Mechanism, Prior, SubsetSelection, Threat, audit, exact
 from dprisk.audit import statistics
 from dprisk.audit.adapters import multi_freq_ldpy, pure_ldp, version_of
-from dprisk.audit.blocks import Plan, counts_in_order, generator
+from dprisk.audit.blocks import Plan, generator, tallies_in_order
 from dprisk.audit.design import choose
 from dprisk.audit.report import AuditReport
 from dprisk.audit.scores import KnownScorer
@@ -232,7 +232,7 @@ def alarms(quick: bool) -> None:
             counts = Counts(0, 0, 0, design.size)
             evidence = -np.inf
             plan = Plan(target, design, blocks * block, block, seed, block)
-            for part in counts_in_order(plan, None, 1, None):
+            for part in tallies_in_order(plan, None, 1, None):
                 counts = counts + part
                 evidence = max(evidence, statistics.log_e_value(counts, mechanism.epsilon))
             fixed += statistics.p_value(counts, mechanism.epsilon) <= alpha

@@ -11,15 +11,13 @@ from hypothesis import strategies as st
 from scipy.stats import binom, multinomial
 
 from dprisk import GRR, Prior, Threat, assess
+from dprisk.audit.advantage import _stakes, advantage_lower_bound, epsilon_from_advantage
 from dprisk.audit.statistics import (
     Counts,
-    _stakes,
-    advantage_lower_bound,
     anytime_epsilon,
     certified_epsilon,
     combine_e_values,
     epsilon_estimate,
-    epsilon_from_advantage,
     expected_certificate,
     ldp_auditor,
     log_e_value,

@@ -303,7 +303,7 @@ def test_the_report_speaks_of_the_whole_mechanism(kind: Callable[[int, float], M
     reports = [audit(mechanism, runs=30_000, seed=1, n_jobs=jobs) for jobs in (1, 2)]
     told = [{key: value for key, value in report.to_dict().items() if key != "seconds"} for report in reports]
     assert told[0] == told[1]
-    assert reports[0].design.scorer.describe() == f"likelihood of {mechanism!r}"
+    assert reports[0].design.to_dict()["evidence"] == f"likelihood of {mechanism!r}"
     assert reports[0].design.universe.max() >= reports[0].design.size or reports[0].design.size == 2
     assert math.isclose(reports[0].claim.epsilon, 1.0)
 

@@ -12,6 +12,7 @@ from dprisk.errors import ParameterError, as_number, as_whole, require
 from dprisk.exact import posterior, require_match
 from dprisk.exact.optimum import Optimum
 from dprisk.mechanisms import Mechanism
+from dprisk.mechanisms.combined import number_of
 from dprisk.threat import Threat
 from dprisk.types import FloatArray, IntArray
 
@@ -163,15 +164,7 @@ def measure(
         count = min(block, samples - start)
         outputs = mechanism.sample(draw_records(pi, count, 1, child), child)
         hits = reach.sums(posterior(mechanism.log_likelihood(outputs), pi))
-        chosen = np.empty((n_groups, count), dtype=np.int64)
-        for group in range(n_groups):
-            guesses = np.asarray(guesser.guess(outputs, child, np.full(count, group)))
-            require(
-                guesses.shape == (count,) and bool(np.all((guesses >= 0) & (guesses < reach.n_guesses))),
-                f"An attack must guess one record of 0..{reach.n_guesses - 1} for each output.",
-                ParameterError,
-            )
-            chosen[group] = reach.find(guesses, group)
+        chosen = sets_guessed(guesser, outputs, threat, child)
         success = np.take_along_axis(hits, chosen, axis=0)
         gains = success - mass[chosen]
         by_group += gains.sum(axis=1), success.sum(axis=1)
@@ -187,6 +180,21 @@ def measure(
         mean_interval(np.concatenate(advantages), -1.0, 1.0, confidence),
         mean_interval(np.concatenate(successes), 0.0, 1.0, confidence),
     )
+
+
+def sets_guessed(guesser: Guesser, outputs: Any, threat: Threat, rng: np.random.Generator) -> IntArray:
+    """The number of the set (see `Reach`) that an attack guesses for each group and output, groups x outputs."""
+    reach, count = threat.reach, number_of(outputs)
+    chosen = np.empty((threat.knows.n_groups, count), dtype=np.int64)
+    for group in range(threat.knows.n_groups):
+        guesses = np.asarray(guesser.guess(outputs, rng, np.full(count, group)))
+        require(
+            guesses.shape == (count,) and bool(np.all((guesses >= 0) & (guesses < reach.n_guesses))),
+            f"An attack must guess one record of 0..{reach.n_guesses - 1} for each output.",
+            ParameterError,
+        )
+        chosen[group] = reach.find(guesses, group)
+    return chosen
 
 
 def draw_records(pi: FloatArray, rounds: int, strata: int, rng: np.random.Generator) -> IntArray:

@@ -1,6 +1,6 @@
-"""Running an audit block by block: the same counts for any number of workers, any executor, any interruption.
+"""Running an audit block by block: the same tally for any number of workers, any executor, any interruption.
 
-Block i draws from a generator seeded by the audit's seed and i alone. Counts of finished blocks may be recorded in a
+Block i draws from a generator seeded by the audit's seed and i alone. Tallies of finished blocks may be recorded in a
 SQLite file, each in its own transaction, and are read from there when the audit goes on.
 """
 
@@ -22,8 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.audit.design import Design
-from dprisk.audit.statistics import Counts
+from dprisk.audit.experiment import Experiment, Tally
 from dprisk.audit.targets import Target
 from dprisk.errors import DpriskError, InputFileError, TargetError, require
 
@@ -36,7 +35,7 @@ class Plan:
     """What is run: `runs` runs in blocks of `block`, from one seed. Outputs are held for `step` runs at a time."""
 
     target: Target
-    design: Design
+    design: Experiment[Any]
     runs: int
     block: int
     seed: int
@@ -47,18 +46,16 @@ class Plan:
         """The number of blocks."""
         return -(-self.runs // self.block)
 
-    def run(self, number: int) -> Counts:
-        """One block: draw suspects, call the code, count the answers."""
+    def run(self, number: int) -> Any:
+        """One block: draw targets, call the code, tally what it gave."""
         count = min(self.block, self.runs - number * self.block)
         rng = generator(self.seed, number)
-        truth = rng.integers(self.design.size, size=count)
-        answered = correct = 0
-        with closing(self.target.stream(self.design.universe[truth], self.step, rng)) as parts:
+        drawn = self.design.draw(count, rng)
+        total = self.design.nothing
+        with closing(self.target.stream(self.design.universe[drawn], self.step, rng)) as parts:
             for start, outputs in zip(range(0, count, self.step), parts, strict=False):
-                answers = self.design.answers(outputs)
-                answered += int(np.count_nonzero(answers >= 0))
-                correct += int(np.count_nonzero(answers == truth[start : start + answers.size]))
-        return Counts(count, answered, correct, self.design.size)
+                total = total + self.design.tally(outputs, drawn[start : start + self.step])
+        return total
 
 
 def generator(seed: int, number: int) -> np.random.Generator:
@@ -66,9 +63,9 @@ def generator(seed: int, number: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number + 1,)))
 
 
-def counts_in_order(plan: Plan, executor: Executor | None, n_jobs: int, store: Store | None) -> Iterator[Counts]:
-    """The counts of the blocks 0, 1, 2, ..., recorded ones from the store, the others as they are run."""
-    known = store.blocks(plan.design.size) if store else {}
+def tallies_in_order(plan: Plan, executor: Executor | None, n_jobs: int, store: Store | None) -> Iterator[Any]:
+    """The tallies of the blocks 0, 1, 2, ..., recorded ones from the store, the others as they are run."""
+    known = store.blocks(plan.design) if store else {}
     if store and plan.target.reproducible and known:
         first = min(known)
         again = plan.run(first)
@@ -82,15 +79,15 @@ def counts_in_order(plan: Plan, executor: Executor | None, n_jobs: int, store: S
     fresh = _run(plan, missing, executor, n_jobs)
     for number in range(plan.blocks):
         if number not in known:
-            counts = next(fresh)
+            tally = next(fresh)
             if store:
-                store.record(number, counts)
-            yield counts
+                store.record(number, tally)
+            yield tally
         else:
             yield known[number]
 
 
-def _run(plan: Plan, numbers: list[int], executor: Executor | None, n_jobs: int) -> Iterator[Counts]:
+def _run(plan: Plan, numbers: list[int], executor: Executor | None, n_jobs: int) -> Iterator[Any]:
     if executor is None and n_jobs == 1:
         yield from map(plan.run, numbers)
         return
@@ -101,8 +98,8 @@ def _run(plan: Plan, numbers: list[int], executor: Executor | None, n_jobs: int)
         own = ProcessPoolExecutor(n_jobs, initializer=_leave_in_time) if executor is None else None
         before = done
         try:
-            for counts in _submitted(plan, numbers[done:], own or executor, n_jobs):  # type: ignore[arg-type]
-                yield counts
+            for tally in _submitted(plan, numbers[done:], own or executor, n_jobs):  # type: ignore[arg-type]
+                yield tally
                 done += 1
             return
         except BrokenExecutor as problem:
@@ -166,9 +163,9 @@ def _require_sendable(plan: Plan) -> None:
         ) from problem
 
 
-def _submitted(plan: Plan, numbers: list[int], executor: Executor, n_jobs: int) -> Iterator[Counts]:
+def _submitted(plan: Plan, numbers: list[int], executor: Executor, n_jobs: int) -> Iterator[Any]:
     """Results in order, with a few blocks in flight."""
-    waiting: deque[Future[Counts]] = deque()
+    waiting: deque[Future[Any]] = deque()
     rest = iter(numbers)
     try:
         while True:
@@ -186,7 +183,7 @@ def _submitted(plan: Plan, numbers: list[int], executor: Executor, n_jobs: int) 
 
 
 class Store:
-    """Counts of finished blocks in a SQLite file, and what they are the counts of."""
+    """Tallies of finished blocks in a SQLite file, and what they are the tallies of."""
 
     def __init__(self, path: str | Path, identity: dict[str, Any]) -> None:
         self.path = Path(path)
@@ -195,9 +192,7 @@ class Store:
         try:
             with self._file() as file:
                 file.execute("CREATE TABLE IF NOT EXISTS audit (key TEXT PRIMARY KEY, value TEXT)")
-                file.execute(
-                    "CREATE TABLE IF NOT EXISTS block (number INTEGER PRIMARY KEY, runs INT, answered INT, correct INT)"
-                )
+                file.execute("CREATE TABLE IF NOT EXISTS block (number INTEGER PRIMARY KEY, tally TEXT)")
                 file.execute("INSERT OR IGNORE INTO audit VALUES ('identity', ?)", (text,))
                 (held,) = file.execute("SELECT value FROM audit WHERE key = 'identity'").fetchone()
             require(
@@ -223,17 +218,19 @@ class Store:
         except sqlite3.Error as problem:
             raise InputFileError(f"{self.path} cannot be used to record the audit: {problem}.") from problem
 
-    def blocks(self, size: int) -> dict[int, Counts]:
+    def blocks(self, design: Experiment[Any]) -> dict[int, Any]:
         """The recorded blocks."""
         with self._file() as file:
-            rows = file.execute("SELECT number, runs, answered, correct FROM block").fetchall()
-        return {number: Counts(runs, answered, correct, size) for number, runs, answered, correct in rows}
+            rows = file.execute("SELECT number, tally FROM block").fetchall()
+        try:
+            return {number: design.read(json.loads(text)) for number, text in rows}
+        except (KeyError, TypeError, ValueError) as problem:
+            raise InputFileError(f"{self.path} holds something else than an audit: {problem}.") from problem
 
-    def record(self, number: int, counts: Counts) -> None:
+    def record(self, number: int, tally: Tally) -> None:
         """Write one block, in a transaction of its own."""
-        row = (number, counts.runs, counts.answered, counts.correct)
         with self._file() as file:
-            file.execute("INSERT OR REPLACE INTO block VALUES (?, ?, ?, ?)", row)
+            file.execute("INSERT OR REPLACE INTO block VALUES (?, ?)", (number, json.dumps(tally.to_dict())))
 
     def close(self) -> None:
         """Close the file."""
@@ -241,4 +238,4 @@ class Store:
             self._connection.close()
 
 
-Watch = Callable[[Counts, int], None]  # told of the counts so far, and of the runs planned
+Watch = Callable[[Any, int], None]  # told of the tally so far, and of the runs planned

@@ -8,15 +8,22 @@ or from pilot runs, so as to make the expected certificate largest (theory, sect
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dprisk.audit.scores import KnownScorer, LearnedScorer, Scorer
-from dprisk.audit.statistics import expected_certificate
+from dprisk.audit import statistics
+from dprisk.audit.advantage import Bet
+from dprisk.audit.experiment import Experiment
+from dprisk.audit.learned import EVERY, Learner
+from dprisk.audit.scores import KnownScorer, Scorer
+from dprisk.audit.statistics import Counts, expected_certificate
 from dprisk.audit.targets import Target
+from dprisk.bounds.papers import rad_corollary_5_6
 from dprisk.errors import MechanismError, ParameterError, require
+from dprisk.guarantees import ApproxDP
 from dprisk.mechanisms import Mechanism, SetProtocol
 from dprisk.mechanisms.base import leads
 from dprisk.types import AnyArray, FloatArray, IntArray
@@ -26,7 +33,8 @@ PILOT_STEP = 200  # of them at a time
 MOST_WORSE = 4  # sizes in a row that are tried in vain
 LEARNING_RUNS, MOST_LEARNING_RUNS = 300, 10_000  # of unknown code, for each record
 LEARNING_SHARE = 0.1  # of the runs planned, within these limits
-DOUBT = 0.01  # chance that what pilot runs promise is too good
+FOLDS = 3  # parts of those runs, each judged by what the others teach
+DOUBT = 1e-3  # chance that what pilot runs promise is too good; small, for the best of many designs is chosen
 PAIR_RUNS, PAIRS = 30, 3  # of a known mechanism, for each record, to find distant pairs, and how many of them
 MOST_LEARNED = 64  # records that are looked at in unknown code
 MARGINS = np.linspace(0.0, 1.0, 41)
@@ -35,22 +43,80 @@ CERTAIN = 1e6  # a lead that no margin needs to exceed, infinite ones among them
 
 
 @dataclass(frozen=True)
-class Design:
+class Design(Experiment[Counts]):
     """Suspects and rule. `universe` are numbers of records, `margin` the lead that it takes to answer."""
 
     universe: IntArray
     margin: float
     scorer: Scorer
 
-    @property
-    def size(self) -> int:
-        """The number of suspects."""
-        return self.universe.size
+    def draw(self, count: int, rng: np.random.Generator) -> IntArray:
+        """Suspects, uniformly."""
+        return rng.integers(self.size, size=count)
+
+    def tally(self, outputs: Any, drawn: IntArray) -> Counts:
+        """Answers, and how many were right."""
+        answers = self.answers(outputs)
+        return Counts(drawn.size, int((answers >= 0).sum()), int((answers == drawn).sum()), self.size)
 
     def answers(self, outputs: Any) -> IntArray:
         """For each output the place of the answer in the universe, -1 to abstain."""
         best, lead = self.scorer.leads(outputs, self.universe)
         return np.where(lead >= self.margin, best, -1)
+
+    def read(self, told: dict[str, Any]) -> Counts:
+        """Counts that were written down."""
+        return Counts.read(told)
+
+    @property
+    def nothing(self) -> Counts:
+        """No runs."""
+        return Counts(0, 0, 0, self.size)
+
+    def certified(self, tally: Counts, alpha: float, delta: float, anytime: bool) -> float:
+        """By Clopper-Pearson on answered runs, or by the e-process (theory, 4.1)."""
+        return (statistics.anytime_epsilon if anytime else statistics.certified_epsilon)(tally, alpha, delta)
+
+    def log_e_value(self, tally: Counts, claim: ApproxDP) -> float:
+        """By betting on right against wrong answers."""
+        return statistics.log_e_value(tally, claim.epsilon, claim.delta)
+
+    def estimate(self, tally: Counts, delta: float) -> float:
+        """The epsilon that the counts would have on average."""
+        return statistics.epsilon_estimate(tally, delta)
+
+    def able(self, tally: Counts, claim: ApproxDP, alpha: float, anytime: bool) -> bool:
+        """Whether the claim would be refuted if all answers were correct."""
+        best = Counts(tally.runs, tally.answered, tally.answered, tally.size)
+        return self.certified(best, alpha, claim.delta, anytime) > claim.epsilon
+
+    def attack(self, tally: Counts, claim: ApproxDP, alpha: float, anytime: bool) -> dict[str, Any]:
+        """How often the attacker names the record of a run, and the most that the claim allows.
+
+        The record is uniform on the s suspects; an attacker that abstains guesses one of them at random. With S the
+        chance of a correct answer and A that of any, the success (ReRo) is S + (1 - A)/s and the advantage (RAD) is
+        1/s less. The intervals hold with probability at least 1 - alpha: Clopper-Pearson at alpha/4 for each end of S
+        and of A, or at any moment by betting on the mean of 1, 0 and 1/s. The bounds are RAD Corollary 5.6.
+        """
+        guess = 1 / tally.size
+        most = min(1 - guess, rad_corollary_5_6(claim.epsilon, claim.delta, tally.size))
+        told: dict[str, Any] = {"baseline": guess, "success_bound": guess + most, "advantage_bound": most}
+        if tally.runs == 0:
+            return told
+        silent = tally.runs - tally.answered
+        success = (tally.correct + silent * guess) / tally.runs
+        if anytime:
+            values, times = np.array([1.0, 0.0, guess]), np.array([tally.correct, tally.wrong, silent], dtype=float)
+            ends = [bound(values, times, alpha / 2) for bound in (Bet(0.0, 1.0).lower, Bet(0.0, 1.0).upper)]
+        else:
+            right, none = (statistics.clopper_pearson(k, tally.runs, alpha / 4) for k in (tally.correct, silent))
+            ends = [min(1.0, a + b * guess) for a, b in zip(right, none, strict=True)]
+        return told | {
+            "success": success,
+            "success_interval": ends,
+            "advantage": success - guess,
+            "advantage_interval": [end - guess for end in ends],
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -61,30 +127,76 @@ def choose(
     target: Target, scorer: KnownScorer | None, runs: int, alpha: float, delta: float, rng: np.random.Generator
 ) -> Design:
     """The design with the largest expected certificate at the claim's delta."""
+    return choose_several(target, scorer, runs, alpha, delta, rng, 1)[0]
+
+
+def choose_several(
+    target: Target,
+    scorer: KnownScorer | None,
+    runs: int,
+    alpha: float,
+    delta: float,
+    rng: np.random.Generator,
+    count: int,
+    learners: Sequence[Learner] = EVERY,
+) -> list[Design]:
+    """Up to `count` designs with other suspects each, the largest expected certificates first.
+
+    Each is worth what it certifies with its share of the runs and of alpha.
+    """
+    runs, alpha = max(1, runs // count), alpha / count
     if scorer is None:
-        return _choose_learned(target, runs, alpha, delta, rng)
+        return _choose_learned(target, runs, alpha, delta, rng, count, learners)
     if isinstance(scorer.mechanism, SetProtocol):
-        return _choose_for_sets(scorer, scorer.mechanism, runs, alpha, delta, rng)
-    return _choose_known(target, scorer, runs, alpha, delta, rng)
+        return _choose_for_sets(scorer, scorer.mechanism, runs, alpha, delta, rng, count)
+    return _choose_known(target, scorer, runs, alpha, delta, rng, count)
 
 
 def _choose_for_sets(
-    scorer: KnownScorer, protocol: SetProtocol, runs: int, alpha: float, delta: float, rng: np.random.Generator
-) -> Design:
-    """Answer if exactly one suspect is in the reported set: how often that is right and wrong is known."""
+    scorer: KnownScorer,
+    protocol: SetProtocol,
+    runs: int,
+    alpha: float,
+    delta: float,
+    rng: np.random.Generator,
+    count: int,
+) -> list[Design]:
+    """Answer if exactly one suspect is in the reported set: how often that is right and wrong is known.
+
+    All suspects are equally good; several designs differ in who they are and, where the best has all, in their number.
+    """
     sizes = np.union1d(_sizes(protocol.size, protocol.epsilon), [protocol.size])
     right, wrong = protocol.hit(sizes - 1), (sizes - 1) * protocol.miss(sizes - 1)
     worth = [
         expected_certificate(float(p), float(q), runs, int(size), alpha, delta)
         for p, q, size in zip(right, wrong, sizes, strict=True)
     ]
-    size = int(sizes[int(np.argmax(worth))])
-    return Design(rng.permutation(protocol.size)[:size], protocol.epsilon * (1 - 1e-9) or 1e-9, scorer)
+    margin, orders = protocol.epsilon * (1 - 1e-9) or 1e-9, [rng.permutation(protocol.size) for _ in range(count)]
+    found = [
+        (value, Design(order[:size], margin, scorer))
+        for value, size in zip(worth, sizes, strict=True)
+        for order in orders
+    ]
+    return _with_other_suspects(found, count)
+
+
+def _with_other_suspects(found: list[tuple[float, Design]], count: int) -> list[Design]:
+    """The designs of largest worth, at most one for the same suspects."""
+    best: dict[frozenset[int], Design] = {}
+    for _, design in sorted(found, key=lambda pair: -float(f"{pair[0]:.9e}")):  # the first of nearly equal ones
+        best.setdefault(frozenset(design.universe.tolist()), design)
+    return list(best.values())[:count]
 
 
 def _choose_known(
-    target: Target, scorer: KnownScorer, runs: int, alpha: float, delta: float, rng: np.random.Generator
-) -> Design:
+    target: Target,
+    scorer: KnownScorer,
+    runs: int,
+    alpha: float,
+    delta: float,
+    rng: np.random.Generator,
+    count: int,
+) -> list[Design]:
     """Sizes up to a few times e^epsilon and distant pairs are tried, on the mechanism, not on the code under test.
 
     What an answer is right with is read off the likelihood: for tiny rates of error no pilot would see one. Once a few
@@ -92,7 +204,7 @@ def _choose_known(
     """
     order = rng.permutation(target.size)
     epsilon = _epsilon(scorer.mechanism)
-    best, worse, chosen = -1.0, 0, Design(order[:2], 1e-9, scorer)
+    best, worse, found = -1.0, 0, [(-1.0, Design(order[:2], 1e-9, scorer))]
     sizes = [order[:size] for size in _sizes(target.size, epsilon)]
     for universe in _distant_pairs(scorer, rng) + sizes:
         size = universe.size
@@ -103,10 +215,11 @@ def _choose_known(
             rates = float((sure * answered).mean()), float(((1 - sure) * answered).mean())
             worth = expected_certificate(*rates, runs, size, alpha, delta)
             if worth > best * (1 + 1e-9):
-                best, worse, chosen = worth, 0, Design(universe, float(margin), scorer)
+                best, worse = worth, 0
+            found.append((worth, Design(universe, float(margin), scorer)))
         if worse == MOST_WORSE:
             break
-    return chosen
+    return _with_other_suspects(found, count)
 
 
 def _epsilon(mechanism: Mechanism) -> float:
@@ -138,37 +251,85 @@ def _distant_pairs(scorer: KnownScorer, rng: np.random.Generator) -> list[IntArr
     return [every[places] for places in _suspects(scores, trial, every)[1 : 1 + PAIRS]]
 
 
-def _choose_learned(target: Target, runs: int, alpha: float, delta: float, rng: np.random.Generator) -> Design:
+def _choose_learned(
+    target: Target,
+    runs: int,
+    alpha: float,
+    delta: float,
+    rng: np.random.Generator,
+    count: int,
+    learners: Sequence[Learner],
+) -> list[Design]:
     """Pilot runs of the code itself, the same number for each of the records that are looked at."""
     every = rng.permutation(target.size)[:MOST_LEARNED]
-    each = min(MOST_LEARNING_RUNS, max(LEARNING_RUNS, round(LEARNING_SHARE * runs / every.size)))
-    pilot = rng.permutation(np.repeat(every, each))
-    return learned_design(target.sample(pilot, rng), pilot, runs, alpha, delta)
+    pilot = rng.permutation(np.repeat(every, pilot_runs(every.size, count * runs)))
+    return learned_designs(target.sample(pilot, rng), pilot, runs, alpha, delta, count, learners)
 
 
-def learned_design(outputs: AnyArray, records: IntArray, runs: int, alpha: float, delta: float) -> Design:
-    """The best design by pilot runs in random order: two thirds to learn scores from, the others to choose by."""
-    cut = 2 * records.size // 3
-    trial = records[cut:]
-    every = np.intersect1d(records[:cut], trial)
+def pilot_runs(records: int, runs: int) -> int:
+    """How many pilot runs to learn from, of each of so many records, before so many runs that count."""
+    return min(MOST_LEARNING_RUNS, max(LEARNING_RUNS, round(LEARNING_SHARE * runs / records)))
+
+
+def learned_designs(
+    outputs: AnyArray,
+    records: IntArray,
+    runs: int,
+    alpha: float,
+    delta: float,
+    count: int = 1,
+    learners: Sequence[Learner] = EVERY,
+) -> list[Design]:
+    """The best designs by pilot runs in random order.
+
+    Each third of them is scored by what the other two teach, so that every run helps to choose, and none is judged by
+    what it taught itself. The scores of the design are those that the last two thirds teach.
+    """
+    fold = np.arange(records.size) % FOLDS
+    every = np.unique(records)
+    for number in range(FOLDS):
+        every = np.intersect1d(every, records[fold != number])
     require(every.size >= 2, "There are too few runs to learn from: each record needs several.", ParameterError)
-    scorer = LearnedScorer(outputs[:cut], records[:cut])
-    scores = scorer.scores(outputs[cut:], every)
-    best, chosen = -1.0, Design(every[:2], 1e-9, scorer)
-    for places in _suspects(scores, trial, every):
+    found = []
+    for learner in learners:
+        if len(learners) == 1 or learner.suits(outputs[fold != 0]):
+            scorers = [learner.learn(outputs[fold != number], records[fold != number]) for number in range(FOLDS)]
+            scores = np.empty((records.size, every.size))
+            for number, scorer in enumerate(scorers):
+                scores[fold == number] = scorer.scores(outputs[fold == number], every)
+            found += _tried(scorers[0], scores, fold, records, every, (runs, alpha, delta))
+    return _with_other_suspects(found, count)
+
+
+def _tried(
+    scorer: Scorer,
+    scores: FloatArray,
+    fold: IntArray,
+    records: IntArray,
+    every: IntArray,
+    settings: tuple[int, float, float],
+) -> list[tuple[float, Design]]:
+    """Designs with the scores of the first fold, and what they are worth by those of all.
+
+    The folds differ in how far leads go, so a margin is the same quantile of the leads in each.
+    """
+    runs, alpha, delta = settings
+    found = [(-1.0, Design(every[:2], 1e-9, scorer))]
+    for places in _suspects(scores, records, every):
         universe = every[places]
-        mine = np.isin(trial, universe)
+        mine = np.isin(records, universe)
         guess, lead = leads(scores[mine][:, places])
-        right = universe[guess] == trial[mine]
-        for margin in _margins(lead):
-            answered = lead >= margin
+        right, part = universe[guess] == records[mine], fold[mine]
+        margins = np.unique([_quantiles(lead[part == number]) for number in range(FOLDS)], axis=1)
+        for margin in margins.T[np.isfinite(margins[0])]:
+            answered = lead >= margin[part]
             correct, wrong = int((right & answered).sum()), int((~right & answered).sum())
             rates = (correct + 1) / (mine.sum() + 2), (wrong + 1) / (mine.sum() + 2)
             seen = expected_certificate(*rates, float(mine.sum()), universe.size, DOUBT, delta)  # luck left out
-            worth = min(seen, expected_certificate(*rates, runs, universe.size, alpha, delta))
-            if worth > best * (1 + 1e-9):
-                best, chosen = worth, Design(universe, float(margin), scorer)
-    return chosen
+            hoped = expected_certificate(*rates, runs, universe.size, alpha, delta)
+            worth = min(seen, hoped) + 1e-6 * hoped  # hope decides where pilot runs show nothing
+            found.append((worth, Design(universe, float(margin[0]), scorer)))
+    return found
 
 
 def _suspects(scores: FloatArray, trial: IntArray, every: IntArray) -> list[IntArray]:
@@ -182,10 +343,16 @@ def _suspects(scores: FloatArray, trial: IntArray, every: IntArray) -> list[IntA
 
 
 def _margins(lead: FloatArray) -> FloatArray:
-    """Margins to try: quantiles of the leads above 0."""
+    """Margins to try, each once; none if nothing ever leads."""
+    return np.unique(_quantiles(lead)) if (lead > 0).any() else np.zeros(0)
+
+
+def _quantiles(lead: FloatArray) -> FloatArray:
+    """Quantiles of the leads above 0, a little lower so that they are reached; infinite if there are none."""
     some = np.sort(np.minimum(lead[lead > 0], CERTAIN))
-    places = np.round(MARGINS * (some.size - 1)).astype(np.int64)
-    return np.unique(some[places]) * (1 - 1e-9) if some.size else some
+    if some.size == 0:
+        return np.full(MARGINS.size, np.inf)
+    return some[np.round(MARGINS * (some.size - 1)).astype(np.int64)] * (1 - 1e-9)
 
 
 def _sizes(records: int, epsilon: float) -> list[int]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from typing import Any, Literal
 
-from dprisk.audit import statistics
 from dprisk.audit.consequence import Consequence
-from dprisk.audit.design import Design
+from dprisk.audit.experiment import Experiment
 from dprisk.audit.statistics import Counts
-from dprisk.bounds.papers import rad_corollary_5_6
+from dprisk.errors import fail
 from dprisk.guarantees import ApproxDP
 
 Verdict = Literal["violated", "consistent with the claim", "undecided"]
@@ -28,8 +28,8 @@ class AuditReport:
 
     target: dict[str, Any]
     claim: ApproxDP
-    counts: Counts
-    design: Design
+    tally: Any
+    design: Experiment[Any]
     alpha: float
     planned: int
     anytime: bool
@@ -42,23 +42,40 @@ class AuditReport:
         return str(self.target["name"])
 
     @property
-    def epsilon_certified(self) -> float:
-        """The true epsilon is at least this, with confidence 1 - alpha."""
-        return self._certified(self.counts)
-
-    def _certified(self, counts: Counts) -> float:
-        bound = statistics.anytime_epsilon if self.anytime else statistics.certified_epsilon
-        return bound(counts, self.alpha, self.claim.delta)
+    def runs(self) -> int:
+        """How many runs were made."""
+        return int(self.tally.runs)
 
     @property
+    def counts(self) -> Counts:
+        """Runs, answers and right answers, of an audit that names suspects."""
+        if isinstance(self.tally, Counts):
+            return self.tally
+        return fail(f"This audit is no count of answers but {type(self.tally).__name__}: see `tally`.")
+
+    @cached_property
+    def epsilon_certified(self) -> float:
+        """The true epsilon is at least this, with confidence 1 - alpha."""
+        return self.design.certified(self.tally, self.alpha, self.claim.delta, self.anytime)
+
+    @cached_property
     def epsilon_estimate(self) -> float:
-        """The epsilon that the counts would have on average: an estimate, not a bound."""
-        return statistics.epsilon_estimate(self.counts, self.claim.delta)
+        """The epsilon that the runs would have on average: an estimate, not a bound."""
+        return self.design.estimate(self.tally, self.claim.delta)
+
+    def family_estimate(self) -> dict[str, Any] | None:
+        """The parameter at which the family itself would give the measured advantage, as {"parameter", "value"}.
+
+        An estimate that presumes the code to be of that family but for its noise: for faulty code it is no bound, in
+        neither direction. The value is None if no noise at all fits best. For audits under a threat of a mechanism or
+        with a `family`; else None.
+        """
+        return self.design.family_estimate(self.tally)
 
     @property
     def log_e_value(self) -> float:
         """The natural logarithm of the e-value."""
-        return statistics.log_e_value(self.counts, self.claim.epsilon, self.claim.delta)
+        return self.design.log_e_value(self.tally, self.claim)
 
     @property
     def e_value(self) -> float:
@@ -74,31 +91,15 @@ class AuditReport:
         """
         if self.epsilon_certified > self.claim.epsilon:
             return "violated"
-        runs, answered = self.counts.runs, self.counts.answered
-        able = self._certified(Counts(runs, answered, answered, self.counts.size)) > self.claim.epsilon
-        return "consistent with the claim" if able and runs >= self.planned else "undecided"
+        able = self.design.able(self.tally, self.claim, self.alpha, self.anytime)
+        return "consistent with the claim" if able and self.runs >= self.planned else "undecided"
 
     def attack(self) -> dict[str, Any]:
-        """How often the attacker names the record of a run, and the most that the claim allows.
+        """The attacker's success (ReRo) and advantage (RAD) in the runs, beside the most that the claim allows.
 
-        The record is uniform on the s suspects; an attacker that abstains guesses one of them at random. With S the
-        chance of a correct answer and A that of any, the success (ReRo) is S + (1 - A)/s and the advantage (RAD) is
-        1/s less. The intervals hold with probability at least 1 - alpha (Clopper-Pearson at alpha/4 for each end of S
-        and of A); an audit that could stop early has none. The bounds are RAD Corollary 5.6.
+        The intervals hold with probability at least 1 - alpha, all of them at once.
         """
-        counts, guess = self.counts, 1 / self.counts.size
-        most = min(1 - guess, rad_corollary_5_6(self.claim.epsilon, self.claim.delta, counts.size))
-        told: dict[str, Any] = {"baseline": guess, "success_bound": guess + most, "advantage_bound": most}
-        if counts.runs == 0:
-            return told
-        silent = counts.runs - counts.answered
-        success = (counts.correct + silent * guess) / counts.runs
-        told |= {"success": success, "advantage": success - guess}
-        if not self.anytime:
-            right, none = (statistics.clopper_pearson(k, counts.runs, self.alpha / 4) for k in (counts.correct, silent))
-            ends = [min(1.0, a + b * guess) for a, b in zip(right, none, strict=True)]
-            told |= {"success_interval": ends, "advantage_interval": [end - guess for end in ends]}
-        return told
+        return self.design.attack(self.tally, self.claim, self.alpha, self.anytime)
 
     def sentence(self) -> str:
         """The outcome in words."""
@@ -111,8 +112,22 @@ class AuditReport:
         if self.verdict == "violated":
             return f"{self.name} breaks its promise of {claim}: {certified}."
         if self.verdict == "undecided":
-            return f"The claim of {claim} by {self.name} is undecided after {self.counts.runs} runs; {certified}."
-        return f"{self.counts.runs} runs of {self.name} are consistent with {claim}; {certified}."
+            return f"The claim of {claim} by {self.name} is undecided after {self.runs} runs; {certified}."
+        return f"{self.runs} runs of {self.name} are consistent with {claim}; {certified}."
+
+    def attack_sentence(self) -> str:
+        """What the attacker gained, beside its bounds, in words; empty without runs."""
+        attack = self.attack()
+        if "success" not in attack:
+            return ""
+        low, high = (100 * end for end in attack["success_interval"])
+        silent = isinstance(self.tally, Counts) and self.tally.answered < self.tally.runs
+        return (
+            f"The attacker{', guessing at random where it kept silent,' if silent else ''} is right in "
+            f"{100 * attack['success']:.2f} % of all runs ({low:.2f} to {high:.2f}; the claim "
+            f"allows {100 * attack['success_bound']:.2f}), {100 * attack['advantage']:.2f} points more than on people "
+            f"who did not take part (the claim allows {100 * attack['advantage_bound']:.2f})."
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
@@ -125,9 +140,7 @@ class AuditReport:
             "epsilon_estimate": _finite(self.epsilon_estimate),
             "e_value": self.e_value,
             "log_e_value": self.log_e_value,
-            "runs": self.counts.runs,
-            "answered": self.counts.answered,
-            "correct": self.counts.correct,
+            **self.tally.summary(),
             "planned": self.planned,
             "attack": self.attack(),
             "alpha": self.alpha,
@@ -140,14 +153,14 @@ class AuditReport:
         }
 
     def _repr_html_(self) -> str:
-        shown = ("verdict", "epsilon_certified", "epsilon_estimate", "e_value", "runs", "answered", "correct")
         told = self.to_dict()
+        shown = ("verdict", "epsilon_certified", "epsilon_estimate", "e_value", *self.tally.summary())
         rows = "".join(f"<tr><td>{key}</td><td>{escape(str(told[key]))}</td></tr>" for key in shown)
-        return f"<table>{rows}</table><p>{escape(self.sentence())}</p>"
+        return f"<table>{rows}</table><p>{escape(self.sentence())} {escape(self.attack_sentence())}</p>"
 
     def __repr__(self) -> str:
         numbers = f"epsilon>={self.epsilon_certified:.4g}, claim {self.claim.epsilon:g}"
-        return f"AuditReport({self.verdict}, {numbers}, {self.counts.runs} runs)"
+        return f"AuditReport({self.verdict}, {numbers}, {self.runs} runs)"
 
 
 def _finite(value: float) -> float | None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from dprisk.audit.design import Design
+from dprisk.audit.experiment import Experiment
 from dprisk.audit.scores import KnownScorer
 from dprisk.audit.targets import MechanismTarget, Target
 from dprisk.mechanisms import Mechanism
@@ -19,14 +20,14 @@ from dprisk.mechanisms import Mechanism
 SPOKEN_FOR = ("sample", "scores", "leads", "log_likelihood")  # what `restricted` presumes
 
 
-def restricted(target: Target, design: Design) -> tuple[Target, Design]:
-    """A target and a design whose counts have the same law; the given ones if nothing shorter is known.
+def restricted(target: Target, design: Experiment[Any]) -> tuple[Target, Experiment[Any]]:
+    """A target and a design whose tallies have the same law; the given ones if nothing shorter is known.
 
     That is only known of a mechanism judged by its own likelihood.
     """
-    scorer = design.scorer
-    if type(target) is not MechanismTarget or "sample" in vars(target):
+    if type(target) is not MechanismTarget or "sample" in vars(target) or not isinstance(design, Design):
         return target, design
+    scorer = design.scorer
     if type(scorer) is not KnownScorer or scorer.mechanism is not target.mechanism:
         return target, design
     fewer = target.mechanism.restricted(design.universe) if _knows_itself(target.mechanism) else None

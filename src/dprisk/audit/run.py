@@ -15,20 +15,25 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.audit import statistics
-from dprisk.audit.blocks import Plan, Store, Watch, counts_in_order, generator
+from dprisk.audit.blocks import Plan, Store, Watch, generator, tallies_in_order
 from dprisk.audit.consequence import consequence
-from dprisk.audit.design import Design, choose, learned_design
+from dprisk.audit.design import Design, choose_several, learned_designs
+from dprisk.audit.experiment import Experiment
+from dprisk.audit.guessing import choose_guessing
+from dprisk.audit.learned import EVERY, Classifier, Learner
 from dprisk.audit.outputs import Recorded
 from dprisk.audit.randomness import kept
 from dprisk.audit.report import AuditReport
 from dprisk.audit.restriction import restricted
-from dprisk.audit.scores import KnownScorer, Scorer
+from dprisk.audit.scores import GuessScorer, KnownScorer, Scorer
+from dprisk.audit.several import Several
 from dprisk.audit.statistics import Counts
 from dprisk.audit.targets import CodeTarget, MechanismTarget, Reference, Target, as_target, repeats
-from dprisk.errors import InputFileError, ParameterError, as_number, as_whole, fail, require
+from dprisk.errors import InputFileError, ParameterError, ThreatError, as_number, as_whole, fail, require
+from dprisk.estimate import Guesser
 from dprisk.guarantees import ApproxDP, Guarantee
 from dprisk.mechanisms import Mechanism
+from dprisk.threat import Threat
 
 BLOCK = 10_000  # runs of a known mechanism in a block
 CALLS = 1000  # runs of unknown code in a block at least, and those whose outputs are held at once
@@ -43,12 +48,14 @@ def audit(
     subject: Any,
     claim: float | Guarantee | None = None,
     *,
+    threat: Threat | None = None,
     records: Sequence[Any] | int | None = None,
     runs: int = 100_000,
     alpha: float = 0.01,
     seed: int = 0,
     family: Mechanism | None = None,
-    scorer: Scorer | None = None,
+    scorer: Scorer | Learner | Guesser | Any = None,
+    designs: int = 1,
     stop_early: bool = False,
     n_jobs: int = 1,
     executor: Executor | None = None,
@@ -66,9 +73,21 @@ def audit(
     how many there are. The claim is an epsilon or a guarantee, by default that of the mechanism; of a guarantee that is
     not (epsilon, delta)-DP, such as Gaussian DP, a consequence is tested (see `consequence`). `family` is a
     mechanism that the code claims to be: its likelihood then decides, whatever the code does. With `stop_early` the
-    audit ends when the claim is refuted, and its certificate is one that allows that. The same seed gives the same
-    report for any number of workers and after any interruption; Ctrl-C raises `AuditInterrupted`, which has the report
-    so far. `batch`, `parameters`, `post` and `timeout` are those of `as_target`.
+    audit ends when the claim is refuted, and its certificate is one that allows that.
+
+    Without a `threat` the target of a run is one of a few suspects, and the attacker may abstain: the sharpest test of
+    an epsilon. With one, the audit measures what that attacker gains, on records drawn from its prior, and certifies
+    the epsilon that so much takes.
+
+    `scorer` is another attack. A `Scorer`, or anything that guesses, is taken as it is. A `Learner`, or a classifier
+    with `fit` and `predict_proba`, is trained on pilot runs first.
+
+    With several `designs` that many sets of suspects share the runs and alpha, for code whose pilot runs cannot tell
+    where it leaks: weaker where they can, stronger where they point at the wrong records.
+
+    The same seed gives the same report for any number of workers and after any interruption; Ctrl-C raises
+    `AuditInterrupted`, which has the report so far. `batch`, `parameters`, `post` and `timeout` are those of
+    `as_target`.
 
     >>> from dprisk import GRR
     >>> audit(GRR(10, epsilon=1.0), runs=20_000).verdict
@@ -91,30 +110,39 @@ def audit(
         f"executor must be a concurrent.futures.Executor, got {executor!r}",
         ParameterError,
     )
+    evidence, learners = _evidence(target, known, scorer)
     require(
-        store is None or target.reproducible or known is not None or scorer is not None,
+        store is None or target.reproducible or evidence is not None,
         f"{target.name} cannot be seeded: its pilot runs, and with them the audit, would be others when it goes "
         "on from a store. Give the mechanism that it claims to be as `family`, or leave out the store.",
         ParameterError,
     )
-    design = _design(target, known, scorer, min(runs, EARLY) if stop_early else runs, alpha, promise.delta, seed)
+    planned, rng = min(runs, EARLY) if stop_early else runs, generator(seed, -1)
+    designs = as_whole("designs", designs)
+    design: Experiment[Any]
+    if threat is None:
+        design = _design(target, evidence, planned, alpha, promise.delta, rng, designs, learners)
+    else:
+        require(designs == 1, "Under a threat there is one attack: leave out `designs`.", ParameterError)
+        _require_same_records(target, threat)
+        design = choose_guessing(target, threat, evidence, planned, alpha, rng, learners)
     block = _block(target, runs, stop_early)
     run, judged = restricted(target, design)
     plan = Plan(run, judged, runs, block, seed, _step(run, block))
     record = None if store is None else Store(store, _identity(target, design, plan, alpha, stop_early))
-    counts = Counts(0, 0, 0, design.size)
+    tally = design.nothing
 
     def report(anytime: bool) -> AuditReport:
         told, seconds = target.describe() | {"versions": _versions()}, time.perf_counter() - started
-        return AuditReport(told, promise, counts, design, alpha, runs, anytime, seed, seconds)
+        return AuditReport(told, promise, tally, design, alpha, runs, anytime, seed, seconds)
 
     try:
         with kept:
-            for more in counts_in_order(plan, executor, n_jobs, record):
-                counts = counts + more
+            for more in tallies_in_order(plan, executor, n_jobs, record):
+                tally = tally + more
                 if watch is not None:
-                    watch(counts, runs)
-                if stop_early and _refuted(counts, promise, alpha):
+                    watch(tally, runs)
+                if stop_early and design.refuted(tally, promise, alpha):
                     break
     except KeyboardInterrupt:
         raise AuditInterrupted(report(anytime=True)) from None
@@ -143,14 +171,14 @@ def _tried(target: Target) -> Target:
     return replace(target, reproducible=False, note="The same seed gave other outputs: it draws what cannot be seeded.")
 
 
-def _identity(target: Target, design: Design, plan: Plan, alpha: float, stop_early: bool) -> dict[str, Any]:
+def _identity(target: Target, design: Experiment[Any], plan: Plan, alpha: float, stop_early: bool) -> dict[str, Any]:
     """What must be the same to go on from recorded blocks.
 
     Runs and alpha too: the design depends on them, and who adds runs after a look at the outcome needs `stop_early`.
     """
     code, post = (getattr(target, part, None) for part in ("code", "post"))
     sources = [_source(part) for part in (code, getattr(code, "function", None), post)]
-    given = (target.records, getattr(target, "parameters", None), design.universe.tolist())
+    given = (target.records, getattr(target, "parameters", None), design.key())
     long = repr((sources, given))
     return {
         "target": target.describe(),
@@ -172,25 +200,73 @@ def _source(code: Any) -> str:
         return str(getattr(code, "__qualname__", type(code).__qualname__))
 
 
-def _refuted(counts: Counts, promise: ApproxDP, alpha: float) -> bool:
-    """Whether the anytime certificate is above the claim; its e-value, which is quick, must then be large."""
-    large = statistics.log_e_value(counts, promise.epsilon, promise.delta) >= -math.log(alpha)
-    return large and statistics.anytime_epsilon(counts, alpha, promise.delta) > promise.epsilon
+def _evidence(target: Target, known: Mechanism | None, scorer: Any) -> tuple[Scorer | None, Sequence[Learner]]:
+    """What the attacker goes by: a scorer, or None and the learners to try in the pilot."""
+    if isinstance(scorer, Scorer):
+        return scorer, ()
+    if isinstance(scorer, Learner):
+        return None, (scorer,)
+    if hasattr(scorer, "predict_proba"):
+        return None, (Classifier(scorer),)
+    if scorer is not None:
+        require(
+            hasattr(scorer, "guess"),
+            "scorer must be a Scorer, a Learner, a classifier with fit and predict_proba, or an attack with guess; got "
+            f"{scorer!r}",
+            ParameterError,
+        )
+        return GuessScorer(scorer), ()
+    if known is None:
+        return None, EVERY
+    require(
+        known.size == target.size,
+        f"The family has {known.size} records, the code under test {target.size}; they must be the same.",
+        ParameterError,
+    )
+    return KnownScorer(known), ()
 
 
 def _design(
-    target: Target, known: Mechanism | None, scorer: Scorer | None, runs: int, alpha: float, delta: float, seed: int
-) -> Design:
-    if scorer is not None:
-        return Design(np.arange(target.size), 1e-9, scorer)
-    if known is not None:
+    target: Target,
+    scorer: Scorer | None,
+    runs: int,
+    alpha: float,
+    delta: float,
+    rng: np.random.Generator,
+    count: int,
+    learners: Sequence[Learner],
+) -> Design | Several:
+    if scorer is None or isinstance(scorer, KnownScorer):
+        found = choose_several(target, scorer, runs, alpha, delta, rng, count, learners)
+        return found[0] if len(found) == 1 else Several(tuple(found))
+    require(
+        count == 1, "A scorer is taken as it is, with all records as suspects: leave out `designs`.", ParameterError
+    )
+    return Design(np.arange(target.size), 1e-9, scorer)
+
+
+def _require_same_records(target: Target, threat: Any) -> None:
+    """Refuse a threat to other records than those of the code, or to the same in another order."""
+    require(isinstance(threat, Threat), f"{threat!r} is not a Threat.", ThreatError)
+    require(
+        threat.prior.size == target.size,
+        f"The code under test has {target.size} records, the prior of the threat {threat.prior.size}; they must be the "
+        "same.",
+        ThreatError,
+    )
+    require(
+        threat.prior.support_size >= 2,
+        "The prior has one possible record: there is nothing to find out. Give it at least two.",
+        ThreatError,
+    )
+    if threat.prior.labels is None or target.records == tuple(range(target.size)):
+        return
+    for own, other in zip(target.records, threat.prior.labels, strict=True):
         require(
-            known.size == target.size,
-            f"The family has {known.size} records, the code under test {target.size}; they must be the same.",
-            ParameterError,
+            bool(np.all(own == other)),
+            f"The records of the code are not those of the prior in the same order: {own!r} here is {other!r} there.",
+            ThreatError,
         )
-    likelihood = None if known is None else KnownScorer(known)
-    return choose(target, likelihood, runs, alpha, delta, generator(seed, -1))
 
 
 def _block(target: Target, runs: int, stop_early: bool) -> int:
@@ -257,7 +333,7 @@ def audit_recorded(runs: Recorded, claim: float | Guarantee, *, alpha: float = 0
     )
     order = rng.permutation(codes.size)
     learn, rest = order[: codes.size // 2], order[codes.size // 2 :]
-    design = learned_design(outputs[learn], codes[learn], rest.size, alpha, promise.delta)
+    (design,) = learned_designs(outputs[learn], codes[learn], rest.size, alpha, promise.delta)
     waiting = [list(rest[codes[rest] == record]) for record in design.universe]
     drawn: list[tuple[int, int]] = []
     while True:

@@ -17,27 +17,19 @@ for a number of runs fixed beforehand; `anytime_epsilon` is so at every moment a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from dprisk.bounds.papers import rad_corollary_5_6
-from dprisk.bounds.registry import REGISTRY, Bound, Value
-from dprisk.errors import ParameterError, ThreatError, TooLargeError, as_epsilon, as_number, as_whole, fail, require
-from dprisk.guarantees import ApproxDP, Guarantee
-from dprisk.threat import Threat
+from dprisk.errors import ParameterError, as_epsilon, as_number, as_whole, require
 from dprisk.types import FloatArray
 
 SHARE = 0.1  # of alpha, spent on how often the attacker is right at all; for delta > 0 only
 STEPS = np.geomspace(1e-5, 60.0, 90)  # epsilons above the claim that the e-value bets on
 _WEIGHTS = 1 / (1 + (np.log(STEPS / 0.1) / 3) ** 2)
 LOG_WEIGHTS = np.log(_WEIGHTS / _WEIGHTS.sum())
-BETS = np.geomspace(1e-4, 0.999, 40)  # stakes on the mean of values in [0, 1]
-LEVELS = 1 << 14  # distinct values that the anytime bound on a mean keeps apart
 ROUNDING = 1e-14  # relative error of a computed log factor, subtracted from every e-value
-MOST_RECORDS = 300  # records up to which optimisation problems are solved again and again, if asked for
 
 
 @dataclass(frozen=True)
@@ -84,6 +76,19 @@ class Counts:
         """Ready for JSON."""
         return asdict(self) | {"wrong": self.wrong}
 
+    @classmethod
+    def read(cls, told: dict[str, int]) -> Counts:
+        """What `to_dict` wrote."""
+        return cls(told["runs"], told["answered"], told["correct"], told["size"])
+
+    def summary(self) -> dict[str, int]:
+        """What a report says of them."""
+        return {"runs": self.runs, "answered": self.answered, "correct": self.correct}
+
+    def describe(self) -> str:
+        """In words."""
+        return f"{self.correct} right of {self.answered} answers in {self.runs} runs among {self.size} records"
+
 
 # --- one number of runs, fixed beforehand ---
 
@@ -116,7 +121,7 @@ def certified_epsilon(counts: Counts, alpha: float, delta: float = 0.0) -> float
     >>> round(certified_epsilon(Counts(runs=1_000_000, answered=1_000_000, correct=1_000_000, size=3052), 0.01), 3)
     20.312
     """
-    alpha, delta = _alpha(alpha), _delta(delta)
+    alpha, delta = as_alpha(alpha), as_delta(delta)
     return max(0.0, _certificate(counts.correct, counts.answered, counts.runs, counts.size, alpha, delta))
 
 
@@ -127,7 +132,7 @@ def p_value(counts: Counts, epsilon: float, delta: float = 0.0) -> float:
     delta > 0: the smallest alpha at which `certified_epsilon` refutes the claim. The certificates rise with alpha, so
     that Pr[p <= a] <= inf over a' > a of Pr[certified at a' > epsilon] <= a. Rounded up.
     """
-    epsilon, delta = as_epsilon(epsilon), _delta(delta)
+    epsilon, delta = as_epsilon(epsilon), as_delta(delta)
     if counts.correct == 0:
         return 1.0
     if delta == 0:
@@ -153,7 +158,7 @@ def epsilon_estimate(counts: Counts, delta: float = 0.0) -> float:
 
     Infinite if no answer was wrong and the correct ones are more than delta explains; 0 without answers.
     """
-    delta = _delta(delta)
+    delta = as_delta(delta)
     if counts.runs == 0 or counts.correct <= delta * counts.runs:
         return 0.0
     if counts.wrong == 0:
@@ -178,7 +183,7 @@ def expected_certificate(
     )
     require(0 <= runs < math.inf, f"runs must be at least 0, got {runs:g}")
     answered = min(1.0, correct + wrong) * runs
-    found = _certificate(min(correct * runs, answered), answered, runs, size, _alpha(alpha), _delta(delta))
+    found = _certificate(min(correct * runs, answered), answered, runs, size, as_alpha(alpha), as_delta(delta))
     return max(0.0, found)
 
 
@@ -266,7 +271,7 @@ def log_e_value(counts: Counts, epsilon: float, delta: float = 0.0) -> float:
     rare and nearly certain success alike. The weights fall slowly away from d = 0.1. Rounded down by 1e-14 of the size
     of the sum, so that computed values are e-values too.
     """
-    return _log_evidence(counts, as_epsilon(epsilon), as_epsilon(epsilon), _delta(delta))
+    return _log_evidence(counts, as_epsilon(epsilon), as_epsilon(epsilon), as_delta(delta))
 
 
 def anytime_epsilon(counts: Counts, alpha: float, delta: float = 0.0) -> float:
@@ -280,13 +285,26 @@ def anytime_epsilon(counts: Counts, alpha: float, delta: float = 0.0) -> float:
     answers are smallest at its end and those of abstentions at its start, and these are taken. At delta = 0
     abstentions do not count, the e-value falls with epsilon and the walk is a bisection.
     """
-    alpha, delta = _alpha(alpha), _delta(delta)
+    return anytime_epsilon_of_several([counts], alpha, delta)
+
+
+def anytime_epsilon_of_several(parts: Sequence[Counts], alpha: float, delta: float = 0.0) -> float:
+    """The same for the average of the e-values of several counts, of other runs or the same.
+
+    The average is an e-value of the same claim (`combine_e_values`), and over a step of the walk it is at least the
+    average of what each is at least.
+    """
+    alpha, delta = as_alpha(alpha), as_delta(delta)
     enough = -math.log(alpha)
-    if _log_evidence(counts, 0.0, 0.0, delta) < enough:
+
+    def evidence(first: float, last: float) -> float:
+        return combine_e_values([_log_evidence(counts, first, last, delta) for counts in parts])
+
+    if evidence(0.0, 0.0) < enough:
         return 0.0
     epsilon, step = 0.0, 1.0
     while step > 1e-10:
-        if _log_evidence(counts, epsilon, epsilon + step, delta) >= enough:
+        if evidence(epsilon, epsilon + step) >= enough:
             epsilon += step
             step *= 2
         else:
@@ -310,7 +328,7 @@ def combine_e_values(logs: Sequence[float] | FloatArray, weights: Sequence[float
         f"The weights must be at least 0 and sum to 1, got a sum of {math.fsum(shares):g}.",
     )
     used = shares > 0
-    return _log_sum_exp(values[used] + np.log(shares[used])) - max(0.0, math.log(math.fsum(shares)))
+    return log_sum_exp(values[used] + np.log(shares[used])) - max(0.0, math.log(math.fsum(shares)))
 
 
 def _log_evidence(counts: Counts, first: float, last: float, delta: float) -> float:
@@ -319,7 +337,7 @@ def _log_evidence(counts: Counts, first: float, last: float, delta: float) -> fl
     parts = [counts.correct * up, counts.wrong * down]
     if delta > 0:
         parts.append((counts.runs - counts.answered) * _log_factors(first, counts.size, delta)[2])
-    return _log_sum_exp(LOG_WEIGHTS + np.sum(parts, axis=0) - ROUNDING * np.sum(np.abs(parts), axis=0))
+    return log_sum_exp(LOG_WEIGHTS + np.sum(parts, axis=0) - ROUNDING * np.sum(np.abs(parts), axis=0))
 
 
 def _log_factors(epsilon: float, size: int, delta: float) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -336,7 +354,8 @@ def _log_factors(epsilon: float, size: int, delta: float) -> tuple[FloatArray, F
     return np.log1p((1 - delta) * stake), -np.log1p(_rate(log_odds) * gain), np.log1p(-delta * stake)
 
 
-def _log_sum_exp(logs: FloatArray) -> float:
+def log_sum_exp(logs: FloatArray) -> float:
+    """ln of the sum of e^logs."""
     top = float(logs.max())
     if math.isinf(top):
         return top
@@ -353,7 +372,7 @@ def ldp_auditor(true_positives: float, false_positives: float, runs_per_arm: flo
     estimate what one estimates here. It cannot exceed 12.148 at 1e6 runs and alpha 0.01 (printed as 12.25). Fractional
     counts are allowed, to compare expected ones.
     """
-    alpha, runs = _alpha(alpha), as_number("runs_per_arm", runs_per_arm)
+    alpha, runs = as_alpha(alpha), as_number("runs_per_arm", runs_per_arm)
     hits, alarms = as_number("true_positives", true_positives), as_number("false_positives", false_positives)
     require(
         0 < runs < math.inf and 0 <= hits <= runs and 0 <= alarms <= runs,
@@ -377,164 +396,15 @@ def rad_point_estimate(correct: int, runs: int, size: int, delta: float = 0.0) -
     return epsilon_estimate(Counts(runs, runs, correct, size), delta)
 
 
-# --- any prior, knowledge and idea of success ---
-
-
-def advantage_lower_bound(
-    values: npt.ArrayLike, alpha: float, *, anytime: bool = False, low: float = -1.0, high: float = 1.0
-) -> float:
-    """A lower bound on the mean of independent one-run values, above it with probability at most alpha.
-
-    The values are X = 1{success on Z} - sum_z pi_z 1{success on z}, whose mean is the advantage of the attack (theory,
-    4.2), in order of the runs and known to lie in [low, high]. Betting (Waudby-Smith and Ramdas, JRSS B 2024): if the
-    mean is at most m, then prod (1 + lam_t (X_t - m)) is a nonnegative supermartingale for stakes lam_t in
-    [0, 1/(high - low)] chosen from earlier values, and ever reaches 1/alpha with probability at most alpha. It falls
-    with m, so the bound is the m where it does.
-
-    Fixed number of values n: lam_t = sqrt(2 ln(1/alpha) / (n var_t)), var_t the variance so far (their equation 26),
-    and the largest product on the way counts. `anytime`: a mixture over 40 fixed stakes, so that the bound may be read
-    after every value; more than 16384 distinct values are rounded down to so many levels.
-    """
-    alpha, low, high = _alpha(alpha), as_number("low", low), as_number("high", high)
-    x = np.asarray(values, dtype=float)
-    require(x.ndim == 1, f"The values must be a list of numbers, got an array of shape {x.shape}.")
-    require(-math.inf < low < high < math.inf, f"low must be below high, got {low:g} and {high:g}")
-    if x.size == 0:
-        return low
-    require(
-        bool((x >= low).all() and (x <= high).all()),
-        f"The values must lie in [{low:g}, {high:g}], got {float(x.min()):g} to {float(x.max()):g}.",
-    )
-    x = (x - low) / (high - low)  # in [0, 1] from here on
-    enough = -math.log(alpha)
-    capital = _mixed_capital(x) if anytime else _plug_in_capital(x, enough)
-    below, above = 0.0, 1.0
-    if capital(below) < enough:
-        return low
-    while above - below > 1e-8:
-        middle = (below + above) / 2
-        below, above = (middle, above) if capital(middle) >= enough else (below, middle)
-    return low + below * (high - low)
-
-
-def _stakes(x: FloatArray, enough: float) -> FloatArray:
-    """What to stake on each of n values in [0, 1], from the values before it."""
-    t = np.arange(1, x.size + 1)
-    mean = (0.5 + np.cumsum(x)) / (t + 1)
-    variance = (0.25 + np.cumsum((x - mean) ** 2)) / (t + 1)
-    earlier = np.concatenate([[0.25], variance[:-1]])
-    return np.minimum(0.999, np.sqrt(2 * enough / (x.size * earlier)))
-
-
-def _plug_in_capital(x: FloatArray, enough: float) -> Callable[[float], float]:
-    """The largest log capital on the way, as a function of the mean m, with stakes from earlier values."""
-    stakes = _stakes(x, enough)
-    return lambda m: float(np.cumsum(np.log1p(stakes * (x - m))).max())
-
-
-def _mixed_capital(x: FloatArray) -> Callable[[float], float]:
-    """The log of the mean capital over fixed stakes, as a function of the mean m."""
-    levels, counts = np.unique(x, return_counts=True)
-    if levels.size > LEVELS:
-        levels, counts = np.unique(np.floor(x * LEVELS) / LEVELS, return_counts=True)
-    times = counts.astype(float)
-    return lambda m: _log_sum_exp(
-        np.array([float(times @ np.log1p(stake * (levels - m))) for stake in BETS]) - math.log(BETS.size)
-    )
-
-
-def epsilon_from_advantage(
-    advantage: float, threat: Threat, delta: float = 0.0, *, programs: bool | None = None
-) -> float:
-    """An epsilon that a mechanism of this advantage must exceed, or 0.
-
-    The largest epsilon found at which the tightest bound on the advantage of (epsilon, delta)-DP mechanisms is still
-    below the given one. A mechanism that kept it would break a proven bound, so the true epsilon is larger: the answer
-    is on the safe side whatever the bounds' rounding, and put on a lower confidence bound of the advantage it is a
-    certificate at the same level. Infinite values are never returned.
-
-    `programs` says what to do about the bounds that are optimisation problems, which are solved some thirty times
-    where no closed form is known to be attained: None solves those that `assess` would (up to 60 records, 15 with
-    delta), True all of them (up to 300 records), False keeps to the closed forms.
-
-    >>> from dprisk import GRR, Prior, Threat, assess
-    >>> threat = Threat(Prior([0.5, 0.3, 0.2]))
-    >>> round(epsilon_from_advantage(assess(GRR(3, epsilon=1.0), threat).advantage, threat), 3)
-    1.0
-    """
-    require(isinstance(threat, Threat), f"{threat!r} is not a Threat.")
-    advantage, delta = as_number("advantage", advantage), _delta(delta)
-    most = 1 - threat.prior.collision_probability
-    require(
-        advantage <= most + 1e-12,
-        f"No attack on this prior has an advantage above 1 - kappa_pi = {most:g}, got {advantage:g}.",
-    )
-    records = threat.prior.support_size
-    if programs and records > MOST_RECORDS:
-        fail(
-            f"Some thirty optimisation problems over {records} records take too long; programs=False keeps to the "
-            "closed forms.",
-            TooLargeError,
-        )
-    if advantage <= 0:
-        return 0.0
-    if threat.prior.is_uniform_on_support and threat.knows.is_none and threat.success.is_exact:
-        # Corollary 5.6 is attained for every delta: no other bound is below it.
-        return _last_below(lambda epsilon: rad_corollary_5_6(epsilon, delta, records), advantage, 0.0, 1e-12)
-    # At delta 0 the program for one pair is that for pure DP over again, on every pair of records.
-    forms = [bound for bound in REGISTRY if bound.bounds == "advantage" and (delta > 0 or bound.notion != "one pair")]
-    closed = [bound for bound in forms if math.isinf(bound.most_records)]
-    thorough = programs is True
-
-    def tightest(among: Sequence[Bound], epsilon: float) -> Value:
-        return _tightest(among, ApproxDP(epsilon, delta), threat, thorough)
-
-    found = _last_below(lambda epsilon: tightest(closed, epsilon).number, advantage, 0.0, 1e-9)
-    if programs is False or tightest(closed, found).attained:
-        return found
-    return _last_below(lambda epsilon: tightest(forms, epsilon).number, advantage, found, 1e-6)
-
-
-def _tightest(among: Sequence[Bound], guarantee: Guarantee, threat: Threat, thorough: bool) -> Value:
-    """The least of these bounds; of nearly equal ones that which is known to be attained."""
-    values = []
-    for bound in among:
-        if bound.obstacle(guarantee, threat, thorough) is None:
-            try:
-                values.append(bound.value(guarantee, threat))
-            except TooLargeError:
-                continue
-    require(len(values) > 0, "No bound on the advantage applies to this threat.", ThreatError)
-    least = min(value.number for value in values)
-    return min(values, key=lambda value: (value.number > least * (1 + 1e-9), not value.attained, value.number))
-
-
-def _last_below(bound: Callable[[float], float], target: float, start: float, tolerance: float) -> float:
-    """An epsilon, from start on, at which a rising bound is certainly below the target, close to the last such."""
-
-    def below(epsilon: float) -> bool:
-        return bound(epsilon) * (1 + 1e-12) < target
-
-    if not below(start):
-        return start
-    low, step = start, max(0.01, 0.01 * start)
-    while below(low + step) and low < 500:
-        low += step
-        step *= 2
-    high = low + step
-    while high - low > tolerance * max(1.0, low):
-        middle = (low + high) / 2
-        low, high = (middle, high) if below(middle) else (low, middle)
-    return low
-
-
-def _alpha(alpha: float) -> float:
+def as_alpha(alpha: float) -> float:
+    """A chance of being wrong, strictly between 0 and 1."""
     value = as_number("alpha", alpha)
     require(0 < value < 1, f"alpha, the chance of being wrong, must lie strictly between 0 and 1, got {value:g}")
     return value
 
 
-def _delta(delta: float) -> float:
+def as_delta(delta: float) -> float:
+    """A delta in [0, 1]."""
     value = as_number("delta", delta)
     require(0 <= value <= 1, f"delta must lie in [0, 1], got {value:g}", ParameterError)
     return value

@@ -18,12 +18,16 @@ from dprisk.audit.run import AuditInterrupted, audit, audit_recorded
 from dprisk.audit.statistics import Counts, anytime_epsilon
 from dprisk.audit.targets import Reference, as_target
 from dprisk.cli.cluster import workers
-from dprisk.cli.names import MECHANISMS, OF_A_MECHANISM, Kind, Options, flag, options
+from dprisk.cli.names import MECHANISMS, OF_A_MECHANISM, OF_A_THREAT, SPACED, Kind, Options, flag, options
+from dprisk.cli.threats import named_knowledge, named_prior
 from dprisk.errors import ParameterError, fail, require
 from dprisk.guarantees import ApproxDP
 from dprisk.mechanisms import Matrix, Mechanism
+from dprisk.prior import Prior
+from dprisk.threat import Threat, as_success
 
 OF_MECHANISMS = sorted({option for kind in MECHANISMS.values() for option in kind.options} - {"space"})
+ASKS_FOR_A_THREAT = {"prior", "knows", "within"}
 ON_THE_LINE = {"laplace", "gaussian"}  # whose likelihood takes the records for places, in any unit
 
 VIOLATED, INTERRUPTED = 1, 130  # exit codes
@@ -41,11 +45,13 @@ VIOLATED, INTERRUPTED = 1, 130  # exit codes
 )
 @click.option("--batch", is_flag=True, help="Code: it takes many records at once and returns an output for each.")
 @click.option("--outputs", type=click.Path(path_type=Path), help="A file of recorded runs: columns record and output.")
+@options(OF_A_THREAT)
 @click.option("--claim", type=float, help="The claimed epsilon; that of the mechanism if left out.")
 @click.option("--delta", type=float, help="The claimed delta, 0 if left out.")
 @click.option("--runs", type=int, default=100_000, show_default=True, help="How often the code is run.")
 @click.option("--alpha", type=float, default=0.01, show_default=True, help="Chance that the certificate is wrong.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same report.")
+@click.option("--designs", type=int, default=1, show_default=True, help="Sets of suspects that share the runs.")
 @click.option("--stop-early", is_flag=True, help="Stop as soon as the claim is refuted.")
 @click.option("--jobs", type=int, default=1, show_default=True, help="Worker processes.")
 @click.option("--cluster", metavar="ADDRESS", help="Run on a dask cluster instead, as in tcp://host:8786.")
@@ -57,7 +63,8 @@ def audit_command(context: click.Context, /, as_json: bool, **given: Any) -> Non
     """Does this code keep its promise?
 
     Runs a mechanism, a function or recorded outputs against a claimed epsilon. Certifies a lower bound on the true
-    epsilon. Ends with code 1 if the claim is violated.
+    epsilon. Ends with code 1 if the claim is violated. With --prior, --knows or --within it measures what that
+    attacker gains; without them it looks for the leak wherever it shows best.
     """
     require(
         [given[subject] for subject in ("code", "mechanism", "outputs")].count(None) == 2,
@@ -75,7 +82,13 @@ def audit_command(context: click.Context, /, as_json: bool, **given: Any) -> Non
 
 
 def _run(given: Options, typed: set[str]) -> AuditReport:
-    subject, records, family = _mechanism(given) if given["mechanism"] is not None else _code(given)
+    threat = _threat(given) if typed & ASKS_FOR_A_THREAT else None
+    require(
+        given["space"] is None or given["within"] is not None or given["mechanism"] == "exponential",
+        "--space has no meaning without --within.",
+    )
+    prior = None if threat is None else threat.prior
+    subject, records, family = _mechanism(given, prior) if given["mechanism"] is not None else _code(given, prior)
     require(given["delta"] is None or given["claim"] is not None, "--delta is part of a claim: give --claim as well.")
     require(
         given["cluster"] is None or "jobs" not in typed, "--jobs are local workers; a --cluster brings its own workers."
@@ -89,12 +102,14 @@ def _run(given: Options, typed: set[str]) -> AuditReport:
         return audit(
             subject,
             claim,
+            threat=threat,
             records=records,
             runs=given["runs"],
             alpha=given["alpha"],
             seed=given["seed"],
             family=family,
             batch=given["batch"],
+            designs=given["designs"],
             stop_early=given["stop_early"],
             n_jobs=n_jobs,
             executor=executor,
@@ -104,7 +119,18 @@ def _run(given: Options, typed: set[str]) -> AuditReport:
         )
 
 
-def _mechanism(given: Options) -> tuple[Mechanism, None, None]:
+def _threat(given: Options) -> Threat:
+    """The threat; records that were listed are the labels of a prior that brings none."""
+    records = None if given["records"] is None else _records(given["records"])
+    size = given["size"] if records is None else len(records)
+    prior = named_prior("uniform" if given["prior"] is None else given["prior"], size, given["matrix"])
+    if prior.labels is None and records is not None:
+        prior = Prior(prior.weights, records)
+    success = as_success(given["within"], given["space"] or "line")
+    return Threat(prior, named_knowledge(given["knows"], prior), success)
+
+
+def _mechanism(given: Options, prior: Prior | None) -> tuple[Mechanism, None, None]:
     kind = _kind("mechanism", given)
     for option, instead in (
         ("records", "a mechanism has --size"),
@@ -119,11 +145,14 @@ def _mechanism(given: Options) -> tuple[Mechanism, None, None]:
             given["size"] in (None, matrix.size), f"--size says {given['size']} records, the matrix has {matrix.size}."
         )
         return matrix, None, None
-    size = fail("--size is missing: how many possible records are there?") if given["size"] is None else given["size"]
-    return kind.make(size, given | {"space": None}), None, None
+    size = given["size"] if prior is None else prior.size
+    require(size is not None, "--size is missing: how many possible records are there?")
+    if prior is not None and given["mechanism"] in SPACED:
+        prior.require_even_spacing(f"The mechanism {given['mechanism']}")
+    return kind.make(size, given), None, None
 
 
-def _code(given: Options) -> tuple[str, list[Any] | None, Mechanism | None]:
+def _code(given: Options, prior: Prior | None) -> tuple[str, list[Any] | None, Mechanism | None]:
     for option in OF_MECHANISMS:
         require(
             given[option] is None or (given["family"] is not None and option != "epsilon"),
@@ -136,8 +165,9 @@ def _code(given: Options) -> tuple[str, list[Any] | None, Mechanism | None]:
         given["claim"] is not None or (brings_its_own and given["family"] is None),
         "--claim is missing: which epsilon does the code promise?",
     )
-    require(given["records"] is not None or brings_its_own, "--records is missing, as in --records 0..9.")
-    records = None if given["records"] is None else _records(given["records"])
+    labels = None if prior is None or prior.labels is None else list(prior.labels)
+    records = labels if given["records"] is None else _records(given["records"])
+    require(records is not None or brings_its_own, "--records is missing, as in --records 0..9.")
     if given["family"] is None:
         return given["code"], records, None
     return given["code"], records, _family(given, records or list(as_target(given["code"]).records))
@@ -154,9 +184,7 @@ def _family(given: Options, records: list[Any]) -> Mechanism:
     kind, name = _kind("family", given), given["family"]
     numbers = all(isinstance(record, int | float) for record in records)
     require(numbers or name not in ON_THE_LINE, f"{name} adds noise to numbers; the --records are none.")
-    made: Mechanism = kind.make(
-        records if name in ON_THE_LINE else len(records), given | {"epsilon": given["claim"], "space": None}
-    )
+    made: Mechanism = kind.make(records if name in ON_THE_LINE else len(records), given | {"epsilon": given["claim"]})
     return made
 
 
@@ -209,17 +237,20 @@ class _Live:
     def __init__(self, alpha: float, delta: float) -> None:
         self.alpha, self.delta, self.started = alpha, delta, time.perf_counter()
 
-    def __call__(self, counts: Counts, planned: int) -> None:
-        left = (time.perf_counter() - self.started) * (planned - counts.runs) / counts.runs
-        sure = anytime_epsilon(counts, self.alpha, self.delta)
-        line = f"{counts.runs} of {planned} runs, {counts.answered} answered, epsilon >= {sure:.3f}, {left:.0f} s left "
-        click.echo(f"\r{line}" if counts.runs < planned else "\r" + " " * len(line) + "\r", nl=False, err=True)
+    def __call__(self, tally: Any, planned: int) -> None:
+        left = (time.perf_counter() - self.started) * (planned - tally.runs) / tally.runs
+        line = f"{tally.runs} of {planned} runs, {self._sure(tally)}, {left:.0f} s left "
+        click.echo(f"\r{line}" if tally.runs < planned else "\r" + " " * len(line) + "\r", nl=False, err=True)
+
+    def _sure(self, tally: Any) -> str:
+        if not isinstance(tally, Counts):
+            return str(tally.describe())
+        return f"{tally.answered} answered, epsilon >= {anytime_epsilon(tally, self.alpha, self.delta):.3f}"
 
 
 def _told(report: AuditReport) -> str:
-    counts = report.counts
     return (
         f"{report.sentence()}\n"
         f"Verdict: {report.verdict}. Best estimate {report.epsilon_estimate:.3f}, e-value {report.e_value:.3g}, "
-        f"{counts.correct} right of {counts.answered} answers in {counts.runs} runs among {report.design.size} records."
-    )
+        f"{report.tally.describe()}.\n{report.attack_sentence()}"
+    ).rstrip()

@@ -30,13 +30,13 @@ from dprisk.cli.names import (
     flag,
     options,
 )
-from dprisk.errors import DpriskError, InputFileError, ParameterError, ThreatError, fail, require
+from dprisk.cli.threats import named_knowledge, named_prior, prior_file
+from dprisk.errors import DpriskError, require
 from dprisk.guarantees import Guarantee
 from dprisk.knowledge import Knowledge
-from dprisk.mechanisms import GRR, Matrix, Mechanism
+from dprisk.mechanisms import GRR, Mechanism
 from dprisk.prior import Prior
 from dprisk.releases.files import ReleaseFile, read_release
-from dprisk.tables import read_csv
 from dprisk.threat import Threat, as_success
 
 DEMO_EPSILON, DEMO_ADVANTAGE = 2.0, 0.05
@@ -263,7 +263,7 @@ def _threat_to(planned: ReleaseFile, given: Options) -> Threat:
 
 
 def _knowledge_of(planned: ReleaseFile, text: str, prior: Prior) -> Knowledge | str:
-    """As `_knowledge`, or columns of the records."""
+    """As `named_knowledge`, or columns of the records."""
     names = text.split(",")
     if text not in ("none", "all") and all(name in planned.table for name in names):
         return Knowledge.columns(planned.table, names)
@@ -271,7 +271,7 @@ def _knowledge_of(planned: ReleaseFile, text: str, prior: Prior) -> Knowledge | 
         text in ("none", "all") or Path(text).exists(),
         f"--knows is none, all, a CSV file or columns of the records ({', '.join(planned.table)}), got {text}.",
     )
-    return _knowledge(text, prior)
+    return named_knowledge(text, prior)
 
 
 def _prior_of(planned: ReleaseFile, text: str) -> Prior:
@@ -279,15 +279,15 @@ def _prior_of(planned: ReleaseFile, text: str) -> Prior:
     if text == "data":
         return planned.prior_from_data()
     if text.partition(":")[0] in PRIORS:
-        return Prior(_prior(text, planned.mechanism.size, None).weights, planned.mechanism.labels)
-    return _prior_file(text, text if planned.prior is None else planned.folder / text, "data, ")
+        return Prior(named_prior(text, planned.mechanism.size, None).weights, planned.mechanism.labels)
+    return prior_file(text, text if planned.prior is None else planned.folder / text, "data, ")
 
 
 def _threat(given: Options) -> Threat:
     success = as_success(given["within"], given["space"] or "line")
     given["prior"] = "uniform" if given["prior"] is None else given["prior"]
-    prior = _prior(given["prior"], given["size"], given["matrix"])
-    return Threat(prior, _knowledge(given["knows"], prior), success)
+    prior = named_prior(given["prior"], given["size"], given["matrix"])
+    return Threat(prior, named_knowledge(given["knows"], prior), success)
 
 
 def _echo(given: Options, threat: Threat) -> Options:
@@ -295,48 +295,6 @@ def _echo(given: Options, threat: Threat) -> Options:
         name: str(value) if isinstance(value, Path) else value for name, value in given.items() if value is not None
     }
     return told | {"size": threat.prior.size}
-
-
-def _prior(text: str, size: int | None, matrix: Path | None) -> Prior:
-    name, colon, number = text.partition(":")
-    require(not text.startswith("uniform:"), "A uniform prior takes no number.")
-    if name in PRIORS:
-        if size is None and matrix is not None:
-            size = Matrix.from_file(matrix).size
-        known_size = fail("--size is missing: how many possible records are there?") if size is None else size
-        return PRIORS[name](known_size, *([_float(number, text)] if colon else []))
-    prior = _prior_file(text, text)
-    require(
-        size is None or size == prior.size,
-        f"--size says {size} records, {text} has {prior.size}; leave --size out, it follows from the file.",
-    )
-    return prior
-
-
-def _prior_file(text: str, path: str | Path, also: str = "") -> Prior:
-    require(
-        text == "" or Path(path).exists(),
-        f"There is no file {text}, and a prior is {also}uniform, zipf:EXPONENT, geometric:RATIO or a CSV file.",
-        InputFileError,
-    )
-    return Prior.from_csv(path)
-
-
-def _knowledge(text: str, prior: Prior) -> Knowledge | str:
-    if text in ("none", "all"):
-        return text
-    table = read_csv(text)
-    require("group" in table, f"{text} has no column `group`; it has {', '.join(table)}.", InputFileError)
-    if "label" not in table:
-        return Knowledge.partition(table["group"])
-    group = dict(zip(table["label"], table["group"], strict=True))
-    require(len(group) == len(table["label"]), f"{text} names a record twice.", InputFileError)
-    names = [str(prior.name(record)) for record in range(prior.size)]
-    missing = [name for name in names if name not in group]
-    require(not missing, f"{text} has no group for the record {', '.join(missing[:1])}.", ThreatError)
-    unknown = sorted(set(group) - set(names))
-    require(not unknown, f"{text} names a record that the prior does not have: {', '.join(unknown[:1])}.", ThreatError)
-    return Knowledge.partition([group[name] for name in names])
 
 
 def _print(table: RichTable, sentence: str = "") -> None:
@@ -362,10 +320,3 @@ def _advice(found: Calibration) -> str:
         less = "" if found.family.jumps else " or less"
         return f"To keep {goal}, choose {found.parameter} {math.floor(found.value * digits) / digits:g}{less}."
     return f"To keep {goal}, choose {found.parameter} {math.ceil(found.value * digits) / digits:g} or more."
-
-
-def _float(text: str, whole: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ParameterError(f"{whole!r} needs a number behind the colon, as in zipf:1.1.") from None

@@ -115,8 +115,7 @@ OF_A_GUARANTEE = (
     click.option("--steps", type=int, help="dpsgd: number of steps."),
     click.option("--relation", help="Neighbours of the guarantee: replace-one (default) or add-remove (is converted)."),
 )
-THREAT = (
-    click.option("--size", type=int, help="Number of possible records; a prior file or a matrix brings its own."),
+OF_A_THREAT = (
     click.option(
         "--prior",
         metavar="PRIOR",
@@ -132,6 +131,10 @@ THREAT = (
     ),
     click.option("--within", type=float, help="A guess this near the record counts as right; exact if left out."),
     click.option("--space", help="Where distances are measured: line (default) or ring."),
+)
+THREAT = (
+    click.option("--size", type=int, help="Number of possible records; a prior file or a matrix brings its own."),
+    *OF_A_THREAT,
 )
 OF_SUBJECT = {name for kind in (*MECHANISMS.values(), *GUARANTEES.values()) for name in kind.options} - {"space"}
 

@@ -1,0 +1,107 @@
+"""What every audit has in common: runs that add up to a tally, and what follows from it.
+
+An experiment says who may be the target of a run, what is noted of a run, and which epsilon a tally of runs certifies.
+It is settled before the first run that counts. `Design` names suspects and abstains, `Guessing` attacks under a threat,
+`Several` runs designs side by side; blocks, stores and reports know nothing but this.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+import numpy as np
+
+from dprisk.guarantees import ApproxDP
+from dprisk.types import IntArray
+
+
+class Tally(Protocol):
+    """What some runs gave. Tallies of other runs of the same experiment can be added, in any order."""
+
+    @property
+    def runs(self) -> int:
+        """How many runs there were."""
+
+    def __add__(self, other: Self, /) -> Self: ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON, so that the experiment can read it again."""
+
+    def summary(self) -> dict[str, Any]:
+        """What a report says of it, ready for JSON."""
+
+    def describe(self) -> str:
+        """In words."""
+
+
+T = TypeVar("T", bound=Tally)
+
+
+class Experiment(ABC, Generic[T]):
+    """Records to draw from, what to note of a run, and what a tally shows. `universe` are numbers of records."""
+
+    universe: IntArray
+
+    @property
+    def size(self) -> int:
+        """How many places there are to draw."""
+        return self.universe.size
+
+    @abstractmethod
+    def draw(self, count: int, rng: np.random.Generator) -> IntArray:
+        """The place in the universe of the target of each run."""
+
+    @abstractmethod
+    def tally(self, outputs: Any, drawn: IntArray) -> T:
+        """What runs gave whose targets were drawn so."""
+
+    @abstractmethod
+    def read(self, told: dict[str, Any]) -> T:
+        """A tally that was written by `to_dict`."""
+
+    @property
+    @abstractmethod
+    def nothing(self) -> T:
+        """The tally of no runs."""
+
+    @abstractmethod
+    def certified(self, tally: T, alpha: float, delta: float, anytime: bool) -> float:
+        """A lower bound on epsilon at this delta, above it with probability at most alpha.
+
+        `anytime`: however and whenever the runs were stopped; otherwise for a number of runs fixed beforehand.
+        """
+
+    @abstractmethod
+    def log_e_value(self, tally: T, claim: ApproxDP) -> float:
+        """The log of the evidence against the claim: an e-process."""
+
+    @abstractmethod
+    def estimate(self, tally: T, delta: float) -> float:
+        """The epsilon that fits the tally: an estimate, not a bound."""
+
+    def family_estimate(self, tally: T) -> dict[str, Any] | None:
+        """See `AuditReport.family_estimate`; None where there is no family or no advantage to go by."""
+        return None
+
+    @abstractmethod
+    def able(self, tally: T, claim: ApproxDP, alpha: float, anytime: bool) -> bool:
+        """Whether so many runs could have refuted the claim at all."""
+
+    @abstractmethod
+    def attack(self, tally: T, claim: ApproxDP, alpha: float, anytime: bool) -> dict[str, Any]:
+        """The attacker's success (ReRo) and advantage (RAD), with intervals, beside their bounds under the claim."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """What a report says of the experiment, ready for JSON."""
+
+    def key(self) -> Any:
+        """What else tells two experiments apart, where runs of one must not be taken for runs of the other."""
+        return self.universe.tolist()
+
+    def refuted(self, tally: T, claim: ApproxDP, alpha: float) -> bool:
+        """Whether the anytime certificate is above the claim; the e-value, which is quick, must then be large."""
+        large = self.log_e_value(tally, claim) >= -math.log(alpha)
+        return large and self.certified(tally, alpha, claim.delta, True) > claim.epsilon
