@@ -17,7 +17,7 @@ import numpy as np
 from dprisk.audit import statistics
 from dprisk.audit.advantage import Bet
 from dprisk.audit.experiment import Experiment
-from dprisk.audit.learned import EVERY, Learner
+from dprisk.audit.learned import EVERY, Learner, mostly_numbers
 from dprisk.audit.scores import KnownScorer, Scorer
 from dprisk.audit.statistics import Counts, expected_certificate
 from dprisk.audit.targets import Target
@@ -57,6 +57,12 @@ class Design(Experiment[Counts]):
     def tally(self, outputs: Any, drawn: IntArray) -> Counts:
         """Answers, and how many were right."""
         answers = self.answers(outputs)
+        require(
+            answers.shape == drawn.shape,
+            f"The attack must answer once for each output; for {drawn.size} of them its answers have the shape "
+            f"{answers.shape}.",
+            ParameterError,
+        )
         return Counts(drawn.size, int((answers >= 0).sum()), int((answers == drawn).sum()), self.size)
 
     def answers(self, outputs: Any) -> IntArray:
@@ -285,14 +291,14 @@ def learned_designs(
     Each third of them is scored by what the other two teach, so that every run helps to choose, and none is judged by
     what it taught itself. The scores of the design are those that the last two thirds teach.
     """
-    fold = np.arange(records.size) % FOLDS
+    outputs, fold = mostly_numbers(outputs), np.arange(records.size) % FOLDS
     every = np.unique(records)
     for number in range(FOLDS):
         every = np.intersect1d(every, records[fold != number])
     require(every.size >= 2, "There are too few runs to learn from: each record needs several.", ParameterError)
     found = []
     for learner in learners:
-        if len(learners) == 1 or learner.suits(outputs[fold != 0]):
+        if len(learners) == 1 or all(learner.suits(outputs[fold != number]) for number in range(FOLDS)):
             scorers = [learner.learn(outputs[fold != number], records[fold != number]) for number in range(FOLDS)]
             scores = np.empty((records.size, every.size))
             for number, scorer in enumerate(scorers):

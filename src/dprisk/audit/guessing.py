@@ -19,16 +19,17 @@ import numpy as np
 from dprisk.audit.advantage import Bet, Gains, epsilon_from_advantage
 from dprisk.audit.design import FEWEST_PILOT_RUNS, MOST_LEARNED, PILOT_CELLS, PILOT_RUNS, pilot_runs
 from dprisk.audit.experiment import Experiment
-from dprisk.audit.learned import EVERY, Learner
+from dprisk.audit.learned import EVERY, Learner, mostly_numbers
 from dprisk.audit.scores import GuessScorer, KnownScorer, Scorer
 from dprisk.audit.statistics import clopper_pearson
 from dprisk.audit.targets import Target
 from dprisk.bounds import evaluate
 from dprisk.bounds.registry import Bounded
+from dprisk.errors import ParameterError, require
 from dprisk.estimate import draw_records, sets_guessed
 from dprisk.exact import block_size, posterior
 from dprisk.guarantees import ApproxDP
-from dprisk.mechanisms.combined import take
+from dprisk.mechanisms.combined import number_of, take
 from dprisk.threat import Threat
 from dprisk.types import FloatArray, IntArray
 
@@ -88,10 +89,17 @@ class Guessing(Experiment[Gains]):
         An output that no record can have made, by these scores, says nothing.
         """
         pi, known = self.threat.prior.weights, self.scorer.known
+        asked = self.universe if known is None else known
+        some = self.scorer.scores(outputs, asked)
+        require(
+            some.shape == (number_of(outputs), asked.size),
+            f"The attack must score each output for each of {asked.size} records; for {number_of(outputs)} outputs its "
+            f"scores have the shape {some.shape}.",
+            ParameterError,
+        )
         if known is None:
-            scores = self.scorer.scores(outputs, self.universe)
+            scores = some
         else:
-            some = self.scorer.scores(outputs, known)
             top = some.max(axis=1, keepdims=True)
             mean = top + np.log(np.exp(some - top) @ pi[known] / pi[known].sum())[:, None]
             scores = np.repeat(mean, pi.size, axis=1)
@@ -255,7 +263,7 @@ def _learned(
     pi = threat.prior.weights
     every = np.sort(rng.choice(pi.size, min(MOST_LEARNED, threat.prior.support_size), replace=False, p=pi))
     pilot = rng.permutation(np.repeat(every, pilot_runs(every.size, runs)))
-    outputs = target.sample(pilot, rng)
+    outputs = mostly_numbers(target.sample(pilot, rng))
     trial = draw_records(pi, max(FEWEST_PILOT_RUNS, pilot.size // 3), 1, rng)
     held = target.sample(trial, rng)
     found = []

@@ -7,13 +7,16 @@ Unless told, an audit tries the first two and keeps what promises more on pilot 
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from dprisk.audit.outputs import as_objects
 from dprisk.audit.scores import Scorer
 from dprisk.errors import ParameterError, TargetError, require
 from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
@@ -27,6 +30,8 @@ MOST_COLUMNS = 6  # of vectors that kernels are put on
 MOST_POINTS, FEWEST_POINTS, ALL_POINTS = 500, 50, 4000  # kernels for each record, and for all of them
 REACH = 3.0  # of a kernel, in standard deviations, times n^(-1/(d+4))
 CELLS = 1 << 20  # distances that are held at once
+FARTHEST = 1e30  # a coordinate beyond which kernels do not reach, and where fourth powers of squares overflow
+HUGE = 1e100  # a number beyond which squares overflow
 LEAST = 1e-12  # probability that a classifier is taken to mean at least
 
 
@@ -55,8 +60,8 @@ class Kernels(Learner):
     def learn(self, outputs: Any, records: IntArray) -> Scorer:
         require(
             self.suits(outputs),
-            f"Kernels need finite numbers, or vectors of up to {MOST_COLUMNS}, with more than {MOST_VALUES} distinct "
-            "values each; leave out `scorer` for other outputs.",
+            f"Kernels need finite numbers below {HUGE:g}, or vectors of up to {MOST_COLUMNS}, with more than "
+            f"{MOST_VALUES} distinct values each; leave out `scorer` for other outputs.",
             TargetError,
         )
         return FrequencyScorer(outputs, records, smooth=True) if outputs.ndim == 1 else KernelScorer(outputs, records)
@@ -65,8 +70,10 @@ class Kernels(Learner):
         if not isinstance(outputs, np.ndarray) or outputs.dtype.kind not in "iuf" or outputs.ndim > 2:
             return False
         columns = _columns(outputs)
-        if not 1 <= len(columns) <= MOST_COLUMNS or not np.isfinite(outputs).all():
-            return outputs.ndim == 1 and np.unique(outputs).size > MOST_VALUES  # odd numbers have places of their own
+        if outputs.ndim == 1:
+            return np.unique(outputs).size > MOST_VALUES  # odd numbers have places of their own
+        if not 1 <= len(columns) <= MOST_COLUMNS or not np.all(np.abs(outputs) < HUGE):
+            return False
         return all(np.unique(column).size > MOST_VALUES for column in columns)
 
 
@@ -90,15 +97,29 @@ class Classifier(Learner):
 
 
 class _Learned(Scorer):
-    """What was learned about the records in `known`; the others have no scores."""
+    """What was learned about the records in `known`; the others have no scores.
+
+    `kind` and `shape` are those of the outputs learned from. Of the same code some blocks of outputs may be numbers and
+    some objects, because one of those is None: `_alike` makes them comparable.
+    """
 
     known: IntArray
+    kind: str
+    shape: tuple[int, ...]
 
     def _learn(self, outputs: Any, records: IntArray) -> IntArray:
         """Note which records there are; the place among them of the record of each output."""
         require(len(outputs) == records.size > 0, "Learning needs a pilot run for each record.", ParameterError)
+        self.kind, self.shape = outputs.dtype.kind, outputs.shape[1:]
         self.known, codes = np.unique(records, return_inverse=True)
         return codes
+
+    def _alike(self, outputs: AnyArray) -> AnyArray:
+        """Outputs as those learned from: numbers, and not a number for what is none of that shape, or objects."""
+        if (outputs.dtype.kind == "O") == (self.kind == "O") and outputs.shape[1:] == self.shape:
+            return outputs
+        values = outputs.tolist()
+        return as_objects(values) if self.kind == "O" else _as_numbers(values, self.shape)
 
     def _places(self, records: IntArray) -> IntArray:
         return np.searchsorted(self.known, records)
@@ -118,6 +139,7 @@ class FrequencyScorer(_Learned):
 
     def scores(self, outputs: Any, records: IntArray) -> FloatArray:
         places = self._places(records)
+        outputs = self._alike(outputs)
         total = np.zeros((len(outputs), records.size))
         for column, known in zip(_columns(outputs), self.columns, strict=True):
             total += known.logs(column)[:, places]
@@ -147,11 +169,11 @@ class KernelScorer(_Learned):
         self.reach = REACH * most ** (-1 / (points.shape[1] + 4))
 
     def scores(self, outputs: Any, records: IntArray) -> FloatArray:
-        vectors = _rows(outputs)
-        usual: BoolArray = np.all(
-            np.isfinite(vectors), axis=1
-        )  # an output with infinities or without numbers says nothing
+        vectors = _rows(self._alike(outputs))
+        usual: BoolArray = np.all(np.abs(vectors) < HUGE, axis=1)  # an output with other entries says nothing
         scaled = np.where(usual[:, None], vectors, 0.0) @ self.scale
+        usual &= np.all(np.abs(scaled) < FARTHEST, axis=1)
+        scaled[~usual] = 0.0
         found = np.column_stack([self._log_density(scaled, self.points[place]) for place in self._places(records)])
         return np.where(usual[:, None], found, 0.0)
 
@@ -178,7 +200,7 @@ class ClassifierScorer(_Learned):
     def __init__(self, model: Any, outputs: Any, records: IntArray) -> None:
         codes = self._learn(outputs, records)
         self.model = copy.deepcopy(model)
-        self.model.fit(_features(outputs), codes)
+        self.model.fit(_features(outputs, self.kind), codes)
         classes = np.asarray(getattr(self.model, "classes_", np.arange(self.known.size)))
         require(
             np.array_equal(classes, np.arange(self.known.size)),
@@ -190,7 +212,7 @@ class ClassifierScorer(_Learned):
     def scores(self, outputs: Any, records: IntArray) -> FloatArray:
         if len(outputs) == 0:
             return np.zeros((0, records.size))
-        told = np.asarray(self.model.predict_proba(_features(outputs)), dtype=float)
+        told = np.asarray(self.model.predict_proba(_features(self._alike(outputs), self.kind)), dtype=float)
         require(
             told.shape == (len(outputs), self.known.size) and bool(np.isfinite(told).all()),
             f"predict_proba must give {self.known.size} finite probabilities for each output, got an array of shape "
@@ -256,8 +278,11 @@ def _rows(outputs: AnyArray) -> FloatArray:
     return outputs.reshape(len(outputs), -1).astype(float)
 
 
-def _features(outputs: Any) -> FloatArray:
-    """Outputs as rows of finite numbers; what is no number, or infinite, is 0 and told by columns of its own."""
+def _features(outputs: Any, kind: str) -> FloatArray:
+    """Outputs as rows of finite numbers; what is no number, or infinite, is 0.
+
+    If the outputs learned from were of the kind that such numbers are of, columns of their own tell.
+    """
     require(
         isinstance(outputs, np.ndarray) and outputs.dtype.kind in "biuf",
         "A classifier learns from numbers; the outputs are none. Turn them into numbers with `post`, or leave out "
@@ -265,7 +290,7 @@ def _features(outputs: Any) -> FloatArray:
         TargetError,
     )
     rows = _rows(outputs)
-    odd = [number(rows).astype(float) for number in _ODD] if outputs.dtype.kind == "f" else []
+    odd = [number(rows).astype(float) for number in _ODD] if kind == "f" else []
     return np.hstack([np.where(np.isfinite(rows), rows, 0.0), *odd])
 
 
@@ -276,7 +301,52 @@ def _columns(outputs: AnyArray) -> Any:
 
 def _comparable(values: AnyArray) -> AnyArray:
     """Values that can be sorted: anything but numbers and text by how it is written."""
-    return np.array([repr(value) for value in values]) if values.dtype == object else values
+    return np.array([_written(value) for value in values]) if values.dtype == object else values
+
+
+def _written(value: Any) -> str:
+    """A value as text, numbers in one way whatever type they have."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_written, value))})"
+    plain = value.item() if isinstance(value, np.generic) else value
+    return repr(int(plain)) if isinstance(plain, float) and plain.is_integer() else repr(plain)
+
+
+def mostly_numbers(outputs: AnyArray) -> AnyArray:
+    """Objects most of which are numbers, or vectors of one length, as these, and the rest as not a number.
+
+    So a rare None hides nothing. Numbers that would be rounded count among the rest, and tuples are compared as a whole
+    unless they are vectors, which have no entries but floats.
+    """
+    if not isinstance(outputs, np.ndarray) or outputs.dtype.kind != "O" or outputs.size == 0:
+        return outputs
+    shapes = Counter(map(_shape, outputs))
+    shape, count = shapes.most_common(1)[0]
+    if shape is None or count <= outputs.size / 2 or len(shapes) == 1:
+        return outputs
+    return _as_numbers([value if _shape(value) == shape else None for value in outputs], shape)
+
+
+def _shape(value: Any) -> tuple[int, ...] | None:
+    """The shape of a number that floats hold, or of a vector of floats; None of anything else."""
+    if isinstance(value, tuple):
+        return (len(value),) if value and all(isinstance(entry, float) for entry in value) else None
+    try:
+        held = isinstance(value, int | float | np.number) and (value != value or float(value) == value)
+    except OverflowError:
+        held = False
+    return () if held else None
+
+
+def _as_numbers(values: list[Any], shape: tuple[int, ...]) -> FloatArray:
+    """Numbers, or arrays of this shape; what is none of them is not a number."""
+    rows = np.full((len(values), *shape), np.nan)
+    for place, value in enumerate(values):
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            row = np.asarray(np.nan if isinstance(value, str) else value, dtype=float)
+            if row.shape == shape:
+                rows[place] = row
+    return rows
 
 
 EVERY: tuple[Learner, ...] = (Frequencies(), Kernels())  # what is tried unless told

@@ -49,7 +49,7 @@ def as_outputs(outputs: Sequence[Any]) -> AnyArray:
     if values and all(issubclass(kind, list | np.ndarray) for kind in kinds):
         even = _even_rows(values, kinds)
         return _rows(values) if even is None else even
-    return _objects([_frozen(value) for value in values])
+    return as_objects(values)
 
 
 def _plain(values: list[Any], kinds: set[type]) -> AnyArray | None:
@@ -110,7 +110,7 @@ def _rows(values: list[Any]) -> AnyArray:
         stacked = np.concatenate(arrays).reshape(len(values), *shapes[0]) if len(shapes[0]) == 1 else np.stack(arrays)
     if stacked.dtype.kind in "biuf" and not _rounds(stacked, values):
         return stacked
-    return _objects([_frozen(value) for value in values])
+    return as_objects(values)
 
 
 def _shapes(values: list[Any]) -> list[tuple[int, ...]]:
@@ -126,6 +126,11 @@ def _rounds(stacked: AnyArray, values: list[Any]) -> bool:
     return stacked.dtype.kind == "f" and all(
         isinstance(value, list) and value and all(isinstance(entry, int) for entry in value) for value in values
     )
+
+
+def as_objects(values: list[Any]) -> AnyArray:
+    """Values along one axis, as what can be counted."""
+    return _objects([_frozen(value) for value in values])
 
 
 def _objects(values: list[Any]) -> AnyArray:

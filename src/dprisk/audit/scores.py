@@ -83,7 +83,7 @@ class GuessScorer(Scorer):
         self.guesser, self.seed = guesser, as_whole("seed", seed, least=0)
 
     def scores(self, outputs: Any, records: IntArray) -> FloatArray:
-        guesses = self.guesser.guess(outputs, np.random.default_rng(self.seed))
+        guesses = np.asarray(self.guesser.guess(outputs, np.random.default_rng(self.seed)))
         return np.asarray(guesses[:, None] == records, dtype=float)
 
     def describe(self) -> str:
