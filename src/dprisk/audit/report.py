@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from functools import cached_property
 from html import escape
 from typing import Any, Literal
@@ -103,12 +104,12 @@ class AuditReport:
 
     def sentence(self) -> str:
         """The outcome in words."""
-        sure, claim = 100 * (1 - self.alpha), f"epsilon {self.claim.epsilon:g}"
+        claim = f"epsilon {self.claim.epsilon:g}"
         if self.claim.delta:
             claim += f", delta {self.claim.delta:g}"
         if isinstance(self.claim, Consequence):
             claim = f"{self.claim.told} (tested as {claim})"
-        certified = f"its true epsilon is at least {self.epsilon_certified:.3f} ({sure:g} % confidence)"
+        certified = f"its true epsilon is at least {rounded_down(self.epsilon_certified, 3)} ({confidence(self.alpha)})"
         if self.verdict == "violated":
             return f"{self.name} breaks its promise of {claim}: {certified}."
         if self.verdict == "undecided":
@@ -121,12 +122,15 @@ class AuditReport:
         if "success" not in attack:
             return ""
         low, high = (100 * end for end in attack["success_interval"])
+        success_bound, advantage_bound = (
+            rounded_up(100 * attack[f"{which}_bound"], 2) for which in ("success", "advantage")
+        )
         silent = isinstance(self.tally, Counts) and self.tally.answered < self.tally.runs
         return (
             f"The attacker{', guessing at random where it kept silent,' if silent else ''} is right in "
-            f"{100 * attack['success']:.2f} % of all runs ({low:.2f} to {high:.2f}; the claim "
-            f"allows {100 * attack['success_bound']:.2f}), {100 * attack['advantage']:.2f} points more than on people "
-            f"who did not take part (the claim allows {100 * attack['advantage_bound']:.2f})."
+            f"{100 * attack['success']:.2f} % of all runs ({rounded_down(low, 2)} to {rounded_up(high, 2)}; the claim "
+            f"allows {success_bound}), {100 * attack['advantage']:.2f} points more than on people "
+            f"who did not take part (the claim allows {advantage_bound})."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -159,8 +163,27 @@ class AuditReport:
         return f"<table>{rows}</table><p>{escape(self.sentence())} {escape(self.attack_sentence())}</p>"
 
     def __repr__(self) -> str:
-        numbers = f"epsilon>={self.epsilon_certified:.4g}, claim {self.claim.epsilon:g}"
+        certified = Context(prec=4, rounding=ROUND_FLOOR).create_decimal(f"{self.epsilon_certified:.12g}")
+        numbers = f"epsilon>={float(certified):g}, claim {self.claim.epsilon:g}"
         return f"AuditReport({self.verdict}, {numbers}, {self.runs} runs)"
+
+
+def rounded_down(value: float, digits: int) -> str:
+    """A lower bound in so many decimals, which is one still; noise in the last binary digits is no reason to round."""
+    return str(Decimal(f"{value:.12g}").quantize(Decimal(1).scaleb(-digits), ROUND_FLOOR))
+
+
+def rounded_up(value: float, digits: int) -> str:
+    """An upper bound in so many decimals."""
+    return str(Decimal(f"{value:.12g}").quantize(Decimal(1).scaleb(-digits), ROUND_CEILING))
+
+
+def confidence(alpha: float) -> str:
+    """1 - alpha in words, with digits enough not to be all of 100 %."""
+    if alpha < 1e-6:
+        return f"confidence 1 - {alpha:g}"
+    error = Context(prec=3, rounding=ROUND_CEILING).multiply(100, Decimal(repr(float(alpha))))
+    return f"{(100 - error).normalize():f} % confidence"
 
 
 def _finite(value: float) -> float | None:

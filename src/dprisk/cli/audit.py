@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 from dprisk.audit.outputs import recorded
-from dprisk.audit.report import AuditReport
+from dprisk.audit.report import AuditReport, rounded_down
 from dprisk.audit.run import AuditInterrupted, audit, audit_recorded
 from dprisk.audit.statistics import Counts, anytime_epsilon
 from dprisk.audit.targets import Reference, as_target
@@ -245,7 +245,8 @@ class _Live:
     def _sure(self, tally: Any) -> str:
         if not isinstance(tally, Counts):
             return str(tally.describe())
-        return f"{tally.answered} answered, epsilon >= {anytime_epsilon(tally, self.alpha, self.delta):.3f}"
+        certified = rounded_down(anytime_epsilon(tally, self.alpha, self.delta), 3)
+        return f"{tally.answered} answered, epsilon >= {certified}"
 
 
 def _told(report: AuditReport) -> str:
