@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +12,7 @@ from dprisk.guarantees import ApproxDP, GaussianDP, Guarantee
 EXCESS = 1.25  # how many times more revealing than promised is the code that the choice is made for
 LARGEST_MU = 15.0  # beyond it a total variation is 1 in floating point
 CHOICES = 300
+ROUNDING = 2.0**-50  # more than a computed delta may be too small, besides one part in 1e12
 
 
 @dataclass(frozen=True)
@@ -41,11 +43,17 @@ def consequence(promise: Guarantee) -> Consequence:
 
     mu = EXCESS * min(LARGEST_MU, 2 * float(ndtri((1 + promise.total_variation) / 2)))
     if mu == 0:
-        return Consequence(0.0, promise.delta_at(0.0), promise=promise)
+        return _implied(promise, 0.0)
     epsilons = np.linspace(0.0, mu * (mu / 2 + 3), CHOICES)
     hit, log_alarm = ndtr(mu / 2 - epsilons / mu), log_ndtr(-mu / 2 - epsilons / mu)
     excess = [GaussianDP(mu).delta_at(epsilon) - promise.delta_at(epsilon) for epsilon in epsilons]
     best = epsilons[np.argmax(excess / np.sqrt(hit + np.exp(2 * epsilons + log_alarm)))]
-    epsilon = float(f"{best:.3g}")  # for who reads it
-    delta = promise.delta_at(epsilon) * (1 + 1e-12)  # rounded up: the pair must not promise more
-    return Consequence(epsilon, min(1.0, delta), promise=promise)
+    return _implied(promise, float(f"{best:.3g}"))  # for who reads it
+
+
+def _implied(promise: Guarantee, epsilon: float) -> Consequence:
+    """The pair with this epsilon. Its delta is rounded up, for it must not promise more, unless it is exactly 0."""
+    delta = promise.delta_at(epsilon)
+    if delta > 0 or math.isinf(promise.epsilon_at(0.0)):
+        delta = min(1.0, delta * (1 + 1e-12) + ROUNDING)
+    return Consequence(epsilon, delta, promise=promise)
