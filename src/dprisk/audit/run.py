@@ -259,14 +259,20 @@ def _require_same_records(target: Target, threat: Any) -> None:
         "The prior has one possible record: there is nothing to find out. Give it at least two.",
         ThreatError,
     )
-    if threat.prior.labels is None or target.records == tuple(range(target.size)):
-        return
-    for own, other in zip(target.records, threat.prior.labels, strict=True):
+    labels = threat.prior.labels
+    if labels is None or (target.records == tuple(range(target.size)) and not _are_numbers(labels, target.size)):
+        return  # what is numbered has no names to compare
+    for own, other in zip(target.records, labels, strict=True):
         require(
             bool(np.all(own == other)),
             f"The records of the code are not those of the prior in the same order: {own!r} here is {other!r} there.",
             ThreatError,
         )
+
+
+def _are_numbers(labels: Sequence[Any], size: int) -> bool:
+    """Whether these are 0, 1, ... in any order."""
+    return all(isinstance(label, int | float | np.number) for label in labels) and set(labels) == set(range(size))
 
 
 def _block(target: Target, runs: int, stop_early: bool) -> int:
@@ -317,11 +323,12 @@ def audit_recorded(runs: Recorded, claim: float | Guarantee, *, alpha: float = 0
     """Audit code that cannot be run here, by a record and an output for each of its runs (see `recorded`).
 
     A random half of the runs is learned from. Of the others, runs of suspects drawn at random are used up one by one,
-    until one is drawn of whom none is left. Each run that is used has a uniform suspect, whatever was recorded; when
-    they end depends on the suspects drawn, so the certificate is the one that holds at any moment.
+    until none is left of one of them. So each run that is used has a uniform suspect, given those before, whatever was
+    recorded; when they end depends on the suspects drawn, so the certificate is the one that holds at any moment.
     """
     started = time.perf_counter()
-    require(0 < as_number("alpha", alpha) < 1, f"alpha must lie strictly between 0 and 1, got {alpha:g}")
+    alpha = as_number("alpha", alpha)
+    require(0 < alpha < 1, f"alpha must lie strictly between 0 and 1, got {alpha:g}")
     promise, rng = _claim(claim, None), generator(as_whole("seed", seed, least=0), -1)
     codes, outputs = runs.records, runs.outputs
     require(np.unique(codes).size >= 2, "An audit needs recorded runs of at least two records.", ParameterError)
@@ -336,10 +343,8 @@ def audit_recorded(runs: Recorded, claim: float | Guarantee, *, alpha: float = 0
     (design,) = learned_designs(outputs[learn], codes[learn], rest.size, alpha, promise.delta)
     waiting = [list(rest[codes[rest] == record]) for record in design.universe]
     drawn: list[tuple[int, int]] = []
-    while True:
+    while all(waiting):
         suspect = int(rng.integers(design.size))
-        if not waiting[suspect]:
-            break
         drawn.append((suspect, waiting[suspect].pop()))
     truth, used = np.array(drawn, dtype=np.int64).reshape(-1, 2).T
     answers = design.answers(outputs[used]) if used.size else truth
