@@ -413,6 +413,16 @@ class UnaryEncoding(SetProtocol):
         bits[np.arange(numbers.size), numbers] = rng.random(numbers.size) < self.p
         return bits
 
+    def scores(self, outputs: npt.ArrayLike, records: IntArray) -> FloatArray:
+        return super().scores(self._speaking(outputs), records)
+
+    def leads(self, outputs: npt.ArrayLike, records: IntArray) -> tuple[IntArray, FloatArray]:
+        return super().leads(self._speaking(outputs), records)
+
+    def _speaking(self, outputs: npt.ArrayLike) -> npt.ArrayLike:
+        """The bits that speak for their records: those on, or those off if p < q."""
+        return np.asarray(outputs) == 0 if self._flipped else outputs
+
     def restricted(self, records: npt.ArrayLike) -> UnaryEncoding:
         """The bits are independent, so their own bits are drawn as before."""
         return self._resized(records)
