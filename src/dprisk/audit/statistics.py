@@ -207,7 +207,7 @@ def _lower_log_odds(successes: float, trials: float, alpha: float) -> float:
     """ln(r/(1 - r)) for the Clopper-Pearson lower bound r: Pr[Bin(trials, r) >= successes] = alpha, rounded down."""
     from scipy.special import betainccinv, betaincinv
 
-    if successes <= 0:
+    if successes <= 0 or alpha <= 0:  # a share of the smallest alpha is 0
         return -math.inf
     if successes >= trials:
         log_r = math.log(alpha) / trials

@@ -1,0 +1,246 @@
+"""What an audit promises, against code, scorers and numbers that make it hard to keep."""
+
+import json
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+from dprisk import GRR, GaussianDP, Prior, Threat, UnaryEncoding, audit, audit_recorded
+from dprisk.audit import run
+from dprisk.audit.consequence import consequence
+from dprisk.audit.design import Design, learned_designs
+from dprisk.audit.learned import FrequencyScorer, Kernels, KernelScorer
+from dprisk.audit.outputs import Recorded, as_outputs
+from dprisk.audit.report import AuditReport
+from dprisk.audit.scores import GuessScorer, Scorer
+from dprisk.audit.statistics import Counts, certified_epsilon
+from dprisk.errors import DpriskError, ParameterError, ThreatError
+from dprisk.guarantees import ApproxDP
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def report(counts: Counts, claim: ApproxDP, alpha: float = 0.01) -> AuditReport:
+    design = Design(np.arange(counts.size), 1e-9, Always(0))
+    return AuditReport({"name": "it"}, claim, counts, design, alpha, counts.runs, False, 0, 0.0)
+
+
+class Always(Scorer):
+    """Names one suspect, whatever the output."""
+
+    def __init__(self, suspect: int) -> None:
+        self.suspect = suspect
+
+    def scores(self, outputs: Any, records: Any) -> Any:
+        return np.tile(np.arange(len(records)) == self.suspect, (len(outputs), 1)).astype(float)
+
+    def describe(self) -> str:
+        return f"always {self.suspect}"
+
+
+# --- what is said ---
+
+
+@pytest.mark.parametrize("correct", range(600, 1000, 13))
+def test_a_sentence_never_says_more_than_the_certificate(correct: int) -> None:
+    found = report(Counts(1000, 1000, correct, 2), ApproxDP(0.3))
+    said = float(found.sentence().split("at least ")[1].split()[0])
+    assert said <= found.epsilon_certified < said + 0.001 + 1e-9
+    assert float(repr(found).split(">=")[1].split(",")[0]) <= found.epsilon_certified
+
+
+def test_what_the_claim_allows_is_never_said_too_small() -> None:
+    found = report(Counts(1000, 1000, 900, 3), ApproxDP(1.0))
+    attack, words = found.attack(), found.attack_sentence()
+    success, advantage = (float(part.split(")")[0]) for part in words.split("the claim allows ")[1:])
+    assert 100 * attack["success_bound"] <= success <= 100 * attack["success_bound"] + 0.01
+    assert 100 * attack["advantage_bound"] <= advantage <= 100 * attack["advantage_bound"] + 0.01
+    low, high = (float(end) for end in words.split("(")[1].split(";")[0].split(" to "))
+    assert low <= 100 * attack["success_interval"][0]
+    assert high >= 100 * attack["success_interval"][1]
+
+
+@pytest.mark.parametrize(
+    ("alpha", "words"),
+    [
+        (0.01, "99 % confidence"),
+        (0.1, "90 % confidence"),
+        (0.07, "93 % confidence"),
+        (0.001, "99.9 % confidence"),
+        (0.05 / 3, "98.33 % confidence"),
+        (1e-12, "confidence 1 - 1e-12"),
+    ],
+)
+def test_no_confidence_is_rounded_to_certainty(alpha: float, words: str) -> None:
+    assert words in report(Counts(1000, 1000, 900, 2), ApproxDP(1.0), alpha).sentence()
+
+
+def test_the_smallest_alpha_shows_nothing_rather_than_failing() -> None:
+    assert certified_epsilon(Counts(100, 100, 100, 2), 5e-324, 1e-5) == 0
+
+
+# --- promises of another kind ---
+
+
+@pytest.mark.parametrize("mu", [1e-18, 1e-16, 1.4e-15, 2.0293889639334027e-09, 1.3490659563925557e-05, 0.01, 1.0, 20.0])
+def test_the_pair_put_to_the_test_never_promises_more_than_gaussian_dp(mu: float) -> None:
+    found = consequence(GaussianDP(mu))
+    with mpmath.workdps(60):
+        e, m = mpmath.mpf(found.epsilon), mpmath.mpf(mu)
+        implied = mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
+        assert mpmath.mpf(found.delta) >= implied
+
+
+# --- recorded runs ---
+
+
+def test_the_use_of_recorded_runs_ends_with_the_first_record_that_has_none_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Drawing a suspect in vain is no run, so the next one would not be uniform: wrong answers would go uncounted."""
+    taught: list[Any] = []
+
+    def learn(outputs: Any, records: Any, *_: Any) -> list[Design]:
+        taught.append(records)
+        return [Design(np.array([0, 1]), 1e-9, Always(1))]
+
+    monkeypatch.setattr(run, "learned_designs", learn)
+    records = np.repeat([0, 1], [1, 200])
+    runs = Recorded(records, np.zeros(records.size, dtype=np.int64), (0, 1), "file")
+    for seed in range(40):
+        found = audit_recorded(runs, 0.0, seed=seed).counts
+        left = 1 - int((taught[-1] == 0).sum())
+        assert found.wrong == left
+        assert found.runs == 0 or left == 1
+
+
+# --- outputs that change their kind ---
+
+
+def mixed(record: Any, rng: np.random.Generator) -> Any:
+    """Keeps nothing secret but returns None once in a while."""
+    return None if rng.random() < 0.002 else float(record) + rng.normal() / 100
+
+
+def rows_or_none(record: Any, rng: np.random.Generator) -> Any:
+    return None if rng.random() < 0.002 else [float(record) + rng.normal() / 100, rng.normal()]
+
+
+def bits_or_large(record: Any, rng: np.random.Generator) -> Any:
+    return 2**70 if rng.random() < 0.002 else record
+
+
+@pytest.mark.parametrize("code", [mixed, rows_or_none, bits_or_large])
+@pytest.mark.parametrize("threat", [None, Threat(Prior([0.6, 0.4]))])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_rare_none_does_not_hide_a_leak(code: Any, threat: Any, seed: int) -> None:
+    found = audit(code, 1.0, records=2, runs=4000, threat=threat, seed=seed)
+    assert found.epsilon_certified > 3
+
+
+@pytest.mark.parametrize("learned_from", ["numbers", "anything"])
+def test_values_are_the_same_in_any_company(learned_from: str) -> None:
+    numbers, records = as_outputs([0, 1, 0, 1] * 20), np.array([0, 1, 0, 1] * 20)
+    anything = as_outputs([None, *numbers.tolist()[1:]])
+    scorer = FrequencyScorer(numbers if learned_from == "numbers" else anything, records)
+    alone, beside = as_outputs([0, 1]), as_outputs([0, 1, None])
+    floats = as_outputs([0.0, 1.0])
+    every = np.array([0, 1])
+    assert np.array_equal(scorer.scores(alone, every), scorer.scores(beside, every)[:2])
+    assert np.array_equal(scorer.scores(floats, every), scorer.scores(beside, every)[:2])
+    assert scorer.scores(alone, every).argmax(axis=1).tolist() == [0, 1]
+
+
+def test_kernels_say_nothing_of_outputs_beyond_all_numbers(rng: np.random.Generator) -> None:
+    records = np.repeat([0, 1], 300)
+    scorer = KernelScorer(rng.normal(size=(600, 2)) + records[:, None], records)
+    odd = np.array([[1e200, 0.0], [-1e308, 1e308], [1e40, 1.0], [np.inf, 0.0], [np.nan, 1.0]])
+    assert np.all(scorer.scores(odd, np.array([0, 1])) == 0)
+    assert not Kernels().suits(np.vstack([rng.normal(size=(600, 2)), [[1e200, 0.0]]]))
+
+
+def test_kernels_that_nobody_asked_for_may_suit_a_part_of_the_pilot_only(rng: np.random.Generator) -> None:
+    """An infinite number in the first third is not seen by what the other two teach."""
+    outputs, records = rng.normal(size=(900, 2)), rng.permutation(np.repeat([0, 1], 450))
+    outputs[0, 0] = np.inf
+    assert len(learned_designs(outputs, records, 1000, 0.01, 0.0)) == 1
+
+
+# --- scorers that are not what they should be ---
+
+
+class OneRow(Always):
+    """Scores of the first output only."""
+
+    def scores(self, outputs: Any, records: Any) -> Any:
+        return super().scores(outputs, records)[:1]
+
+
+class Column(Always):
+    """Leads as a column, which numpy would compare with every target."""
+
+    def leads(self, outputs: Any, records: Any) -> Any:
+        best, lead = super().leads(outputs, records)
+        return best[:, None], lead[:, None]
+
+
+class FirstGuess:
+    def guess(self, outputs: Any, rng: np.random.Generator, aux: Any = None) -> Any:
+        return np.zeros(1, dtype=np.int64)
+
+
+@pytest.mark.parametrize("scorer", [OneRow(0), Column(0), GuessScorer(FirstGuess())])
+def test_a_scorer_must_answer_once_for_each_output(scorer: Any) -> None:
+    with pytest.raises(DpriskError, match="each output"):
+        audit(lambda record: 0, 0.1, records=3000, scorer=scorer, runs=2000, stop_early=True)
+
+
+@pytest.mark.parametrize("scorer", [OneRow(0), GuessScorer(FirstGuess())])
+def test_a_scorer_must_score_each_output_under_a_threat(scorer: Any) -> None:
+    with pytest.raises(ParameterError, match="each output"):
+        audit(lambda record: 0, 0.1, records=3, scorer=scorer, runs=2000, threat=Threat(Prior.uniform(3)))
+
+
+def test_a_threat_with_the_same_records_in_another_order_is_refused() -> None:
+    with pytest.raises(ThreatError, match="same order"):
+        audit(GRR(3, epsilon=1.0), threat=Threat(Prior([0.5, 0.3, 0.2], labels=[2, 1, 0])), runs=100)
+
+
+# --- unary encoding whose bits speak against the record ---
+
+
+@pytest.mark.parametrize(("size", "count"), [(10, 10), (100, 80)])  # few suspects and many take different ways
+def test_a_missing_bit_speaks_for_a_record_if_p_is_below_q(size: int, count: int, rng: np.random.Generator) -> None:
+    mechanism = UnaryEncoding(size, p=0.2, q=0.6)
+    outputs, records = mechanism.sample(rng.integers(size, size=500), rng), rng.permutation(size)[:count]
+    logs = mechanism.log_likelihood(outputs)[:, records]
+    scores = mechanism.scores(outputs, records)
+    assert scores - scores.max(axis=1, keepdims=True) == pytest.approx(logs - logs.max(axis=1, keepdims=True), abs=1e-9)
+    best, lead = mechanism.leads(outputs, records)
+    ordered = np.sort(logs, axis=1)
+    assert lead == pytest.approx(ordered[:, -1] - ordered[:, -2], abs=1e-9)
+    assert np.array_equal(best[lead > 0], logs.argmax(axis=1)[lead > 0])
+
+
+def test_an_audit_finds_the_epsilon_of_flipped_bits() -> None:
+    mechanism = UnaryEncoding(50, p=0.2, q=0.6)
+    found = audit(mechanism, runs=50_000)
+    assert 0.93 * mechanism.epsilon < found.epsilon_certified <= mechanism.epsilon
+    threat = audit(mechanism, runs=20_000, threat=Threat(Prior.uniform(50)))
+    assert threat.attack()["advantage_interval"][0] > 0
+
+
+def test_reports_are_strict_json() -> None:
+    def refuse(constant: str) -> None:
+        raise ValueError(constant)
+
+    for alpha in (1e-300, 1e-12, 0.999999):
+        for threat in (None, Threat(Prior([0.6, 0.4]))):
+            for claim in (ApproxDP(0.0), ApproxDP(1e300), ApproxDP(1.0, 1.0)):
+                found = audit(lambda record: record, claim, records=2, runs=500, alpha=alpha, threat=threat)
+                json.loads(json.dumps(found.to_dict()), parse_constant=refuse)
