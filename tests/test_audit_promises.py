@@ -1,6 +1,8 @@
 """What an audit promises, against code, scorers and numbers that make it hard to keep."""
 
 import json
+import math
+import random
 from typing import Any
 
 import mpmath
@@ -16,6 +18,7 @@ from dprisk.audit.outputs import Recorded, as_outputs
 from dprisk.audit.report import AuditReport
 from dprisk.audit.scores import GuessScorer, Scorer
 from dprisk.audit.statistics import Counts, certified_epsilon
+from dprisk.audit.targets import as_target
 from dprisk.errors import DpriskError, ParameterError, ThreatError
 from dprisk.guarantees import ApproxDP
 
@@ -204,6 +207,38 @@ def test_a_scorer_must_answer_once_for_each_output(scorer: Any) -> None:
 def test_a_scorer_must_score_each_output_under_a_threat(scorer: Any) -> None:
     with pytest.raises(ParameterError, match="each output"):
         audit(lambda record: 0, 0.1, records=3, scorer=scorer, runs=2000, threat=Threat(Prior.uniform(3)))
+
+
+class Reseeding:
+    """An attack that makes itself repeatable, at the cost of everybody who draws from numpy.random."""
+
+    def guess(self, outputs: Any, rng: np.random.Generator, aux: Any = None) -> Any:
+        random.seed(0)
+        np.random.seed(0)  # noqa: NPY002
+        return np.asarray(outputs)
+
+
+def shared_coin(record: int) -> int:
+    """Binary randomised response at epsilon 1, by numpy's shared generator."""
+    return record if np.random.random() < math.e / (math.e + 1) else 1 - record  # noqa: NPY002
+
+
+def test_an_attack_that_seeds_shared_generators_does_not_repeat_the_noise_of_the_code() -> None:
+    """The noise of all but the first runs of a block would be the same ever again, and count as independent."""
+    given: dict[str, Any] = {"records": 2, "runs": 100_000, "scorer": Reseeding()}
+    assert all(audit(shared_coin, 1.0, **given, seed=seed).epsilon_certified <= 1 for seed in range(3))
+
+
+def test_what_happens_between_the_parts_of_a_block_does_not_change_them() -> None:
+    target = as_target(lambda record: random.random() + np.random.random(), records=2)  # noqa: NPY002
+    numbers, drawn = np.zeros(30, dtype=np.int64), []
+    parts = []
+    for part in target.stream(numbers, 10, np.random.default_rng(0)):
+        drawn.append(random.random() + np.random.random())  # noqa: NPY002
+        np.random.seed(7)  # noqa: NPY002
+        parts.append(part)
+    assert np.array_equal(np.concatenate(parts), target.sample(numbers, np.random.default_rng(0)))
+    assert not np.isin(drawn, np.concatenate(parts)).any()
 
 
 def test_a_threat_with_the_same_records_in_another_order_is_refused() -> None:

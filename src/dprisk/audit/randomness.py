@@ -147,6 +147,28 @@ def seeded(seed: int, generators: Sequence[Any]) -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def set_aside() -> Iterator[None]:
+    """What audited code draws next, put back in the end: until then an attack may draw, and seed, as it likes.
+
+    The attack begins with seed 0 each time. With the random numbers that the code gets next, the runs that it judges
+    would not be independent of the next ones; and if it left a seed behind, the code would repeat itself.
+    """
+    torch = sys.modules.get("torch")
+    states = random.getstate(), np.random.get_state(), None if torch is None else torch.get_rng_state()  # noqa: NPY002
+    random.seed(0)
+    np.random.seed(0)  # noqa: NPY002
+    if torch is not None:
+        torch.manual_seed(0)
+    try:
+        yield
+    finally:
+        random.setstate(states[0])
+        np.random.set_state(states[1])  # noqa: NPY002
+        if torch is not None:
+            torch.set_rng_state(states[2])
+
+
 def _seed(words: AnyArray, generators: Sequence[Any]) -> None:
     random.seed(int(words[0]) << 32 | int(words[1]))
     np.random.seed(words[:4])  # noqa: NPY002
