@@ -2,6 +2,7 @@
 
 import json
 import math
+import pickle
 import random
 from typing import Any
 
@@ -239,6 +240,32 @@ def test_what_happens_between_the_parts_of_a_block_does_not_change_them() -> Non
         parts.append(part)
     assert np.array_equal(np.concatenate(parts), target.sample(numbers, np.random.default_rng(0)))
     assert not np.isin(drawn, np.concatenate(parts)).any()
+
+
+class Noise:
+    def __init__(self) -> None:
+        self.rng = np.random.default_rng(1)
+
+
+class Layered:
+    """Code whose generator is held by what it holds, in a list."""
+
+    def __init__(self) -> None:
+        self.parts = [Noise()]
+        self.parts[0].__dict__["owner"] = self  # round in a circle
+
+    def __call__(self, record: int) -> float:
+        return record + float(self.parts[0].rng.normal())
+
+
+def test_blocks_in_other_processes_do_not_share_their_random_numbers() -> None:
+    """A block is sent with a copy of the code, and so with the state that its generator had."""
+    target, numbers = as_target(Layered(), records=2), np.zeros(20, dtype=np.int64)
+    one, two, again = (
+        pickle.loads(pickle.dumps(target)).sample(numbers, np.random.default_rng(seed)) for seed in (1, 2, 1)
+    )
+    assert not np.isin(one, two).any()
+    assert np.array_equal(one, again)
 
 
 def test_a_threat_with_the_same_records_in_another_order_is_refused() -> None:

@@ -18,7 +18,8 @@ import itertools
 import random
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from types import CodeType, ModuleType
 from typing import Any
@@ -27,6 +28,7 @@ import numpy as np
 
 from dprisk.types import AnyArray
 
+MOST_HELD = 1000  # objects that are looked into
 GENERATOR_NAMES = ("rng", "random_state", "generator")
 _SYSTEM_RANDOMNESS = ("secrets", "urandom", "SystemRandom", "token_bytes", "randbits", "randbelow")
 
@@ -49,7 +51,8 @@ def held_randomness(function: Any) -> tuple[list[Any], list[str]]:
     """The generators that a function holds, and the names by which it reaches randomness of the operating system.
 
     Looked at are its closure, defaults, bound arguments and object, the globals that its code names, and the same of
-    the functions of its own package among them; not what those objects hold in turn.
+    the functions of its own package among them; and what those objects hold in turn, as attributes or entries, of up to
+    a thousand of them.
     """
     held: list[Any] = []
     named: list[str] = []
@@ -78,6 +81,7 @@ def held_randomness(function: Any) -> tuple[list[Any], list[str]]:
             held += attributes
             waiting += [value for value in (*attributes, vars(type(code)).get("__call__")) if _has_code(value)]
     held += [value.__self__ for value in held if inspect.isbuiltin(value) or inspect.ismethod(value)]
+    held += _held_in_turn(held)
     named += [value.__name__ for value in held if isinstance(value, ModuleType) and value.__name__ == "secrets"]
     found = {id(value): value for value in held if isinstance(value, _GENERATORS)}
     named += ["SystemRandom" for value in found.values() if isinstance(value, random.SystemRandom)]
@@ -101,6 +105,23 @@ def _reached(function: Any) -> tuple[list[Any], list[str]]:
 
 def _attributes(thing: Any) -> list[Any]:
     return list(vars(thing).values()) if hasattr(thing, "__dict__") and not isinstance(thing, ModuleType) else []
+
+
+def _held_in_turn(values: list[Any]) -> list[Any]:
+    """What values hold as attributes or entries, what those hold, and so on, the nearest first."""
+    found: dict[int, Any] = {}
+    waiting = deque(values)
+    while waiting and len(found) < MOST_HELD:
+        value = waiting.popleft()
+        if id(value) in found or isinstance(value, type) or inspect.isroutine(value):
+            continue
+        inside = _attributes(value)
+        if isinstance(value, Mapping | list | tuple):
+            inside += itertools.islice(value.values() if isinstance(value, Mapping) else value, MOST_HELD)
+        if inside or isinstance(value, _GENERATORS):
+            found[id(value)] = value
+            waiting += inside
+    return list(found.values())
 
 
 def _has_code(value: Any) -> bool:
