@@ -187,9 +187,12 @@ def sets_guessed(guesser: Guesser, outputs: Any, threat: Threat, rng: np.random.
     reach, count = threat.reach, number_of(outputs)
     chosen = np.empty((threat.knows.n_groups, count), dtype=np.int64)
     for group in range(threat.knows.n_groups):
-        guesses = np.asarray(guesser.guess(outputs, rng, np.full(count, group)))
+        known = () if threat.knows.is_none else (np.full(count, group),)
+        guesses = np.asarray(guesser.guess(outputs, rng, *known))
         require(
-            guesses.shape == (count,) and bool(np.all((guesses >= 0) & (guesses < reach.n_guesses))),
+            guesses.shape == (count,)
+            and guesses.dtype.kind in "biu"
+            and bool(np.all((guesses >= 0) & (guesses < reach.n_guesses))),
             f"An attack must guess one record of 0..{reach.n_guesses - 1} for each output.",
             ParameterError,
         )

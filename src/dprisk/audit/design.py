@@ -17,7 +17,7 @@ import numpy as np
 from dprisk.audit import statistics
 from dprisk.audit.advantage import Bet
 from dprisk.audit.experiment import Experiment
-from dprisk.audit.learned import EVERY, Learner
+from dprisk.audit.learned import EVERY, Learner, require_alike
 from dprisk.audit.scores import KnownScorer, Scorer
 from dprisk.audit.statistics import Counts, expected_certificate
 from dprisk.audit.targets import Target
@@ -263,7 +263,9 @@ def _choose_learned(
     """Pilot runs of the code itself, the same number for each of the records that are looked at."""
     every = rng.permutation(target.size)[:MOST_LEARNED]
     pilot = rng.permutation(np.repeat(every, pilot_runs(every.size, count * runs)))
-    return learned_designs(target.sample(pilot, rng), pilot, runs, alpha, delta, count, learners)
+    outputs = target.sample(pilot, rng)
+    require_alike(outputs)
+    return learned_designs(outputs, pilot, runs, alpha, delta, count, learners)
 
 
 def pilot_runs(records: int, runs: int) -> int:

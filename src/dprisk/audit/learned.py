@@ -8,6 +8,8 @@ Unless told, an audit tries the first two and keeps what promises more on pilot 
 from __future__ import annotations
 
 import copy
+import hashlib
+import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +18,7 @@ import numpy as np
 
 from dprisk.audit.scores import Scorer
 from dprisk.errors import ParameterError, TargetError, require
+from dprisk.tables import as_floats
 from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
 
 MOST_VALUES = 256  # distinct numbers beyond which they are put into bins
@@ -27,6 +30,7 @@ MOST_COLUMNS = 6  # of vectors that kernels are put on
 MOST_POINTS, FEWEST_POINTS, ALL_POINTS = 500, 50, 4000  # kernels for each record, and for all of them
 REACH = 3.0  # of a kernel, in standard deviations, times n^(-1/(d+4))
 CELLS = 1 << 20  # distances that are held at once
+LONG = 200  # characters of an output beyond which its digest is compared instead
 LEAST = 1e-12  # probability that a classifier is taken to mean at least
 
 
@@ -87,6 +91,26 @@ class Classifier(Learner):
 
     def learn(self, outputs: Any, records: IntArray) -> Scorer:
         return ClassifierScorer(self.model, outputs, records)
+
+
+def require_alike(outputs: Any) -> None:
+    """Refuse pilot outputs that are compared as a whole and never twice the same: counting them teaches nothing."""
+    if not isinstance(outputs, np.ndarray) or outputs.dtype.kind in "biuf":
+        return
+    require(
+        len(set(_comparable(outputs).tolist())) < len(outputs),
+        f"No two outputs of the pilot runs are alike, such as {reprlib.repr(outputs[0])}, so nothing can be learned "
+        "from them. Return floats, or lists of them (tuples, text and others are compared as a whole), or give the "
+        "mechanism that the code claims to be as `family`.",
+        TargetError,
+    )
+    floats = [value for value in outputs if isinstance(value, float)]
+    require(
+        2 * len(set(floats)) <= len(outputs),
+        f"Most outputs are floats of which no two are alike, but {len(outputs) - len(floats)} of {len(outputs)} are no "
+        "numbers, so that all are compared as a whole. Return NaN for what is no number.",
+        TargetError,
+    )
 
 
 class _Learned(Scorer):
@@ -177,7 +201,11 @@ class ClassifierScorer(_Learned):
 
     def __init__(self, model: Any, outputs: Any, records: IntArray) -> None:
         codes = self._learn(outputs, records)
-        self.model = copy.deepcopy(model)
+        try:
+            self.model = copy.deepcopy(model)
+        except Exception as problem:
+            message = f"The classifier {type(model).__name__} cannot be copied ({problem}); give one that can."
+            raise ParameterError(message) from problem
         self.model.fit(_features(outputs), codes)
         classes = np.asarray(getattr(self.model, "classes_", np.arange(self.known.size)))
         require(
@@ -190,11 +218,18 @@ class ClassifierScorer(_Learned):
     def scores(self, outputs: Any, records: IntArray) -> FloatArray:
         if len(outputs) == 0:
             return np.zeros((0, records.size))
-        told = np.asarray(self.model.predict_proba(_features(outputs)), dtype=float)
+        given = self.model.predict_proba(_features(outputs))
+        told = as_floats(given, "What predict_proba gives", ParameterError)
         require(
-            told.shape == (len(outputs), self.known.size) and bool(np.isfinite(told).all()),
+            told.shape == (len(outputs), self.known.size),
             f"predict_proba must give {self.known.size} finite probabilities for each output, got an array of shape "
             f"{told.shape}.",
+            ParameterError,
+        )
+        wrong = told[~(np.isfinite(told) & (told > -LEAST))]
+        require(
+            wrong.size == 0,
+            f"predict_proba must give probabilities, got {wrong[:1].sum():g} among them.",
             ParameterError,
         )
         scores: FloatArray = np.log(np.maximum(told, LEAST)) - self.shares
@@ -275,8 +310,13 @@ def _columns(outputs: AnyArray) -> Any:
 
 
 def _comparable(values: AnyArray) -> AnyArray:
-    """Values that can be sorted: anything but numbers and text by how it is written."""
-    return np.array([repr(value) for value in values]) if values.dtype == object else values
+    """Values that can be sorted: anything but numbers and text by how it is written, shortened where that is long."""
+    return np.array([_written(value) for value in values]) if values.dtype == object else values
+
+
+def _written(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= LONG else hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()
 
 
 EVERY: tuple[Learner, ...] = (Frequencies(), Kernels())  # what is tried unless told
