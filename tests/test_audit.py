@@ -708,6 +708,7 @@ def test_recorded_outputs_raise_no_more_false_alarms_than_promised(tmp_path: Pat
     [
         ("", "Give either --mechanism"),
         ("mypkg.mod:privatise --claim 1 --records 0,1,", "names an empty record"),
+        ("mypkg.mod:privatise --claim 1 --records 0..999999999", "1000000000 possible records are too many"),
         ("mypkg.mod:privatise --claim 1 --records 0..9 --prior two.csv", "leave --records out"),
         ("mypkg.mod:privatise --mechanism grr", "Give either --mechanism"),
         ("--mechanism grr --epsilon 1 --size 5 --outputs runs.csv", "Give either --mechanism"),

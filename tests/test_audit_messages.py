@@ -203,6 +203,7 @@ def test_what_stands_where_the_record_belongs_is_named(code: Callable[..., Any],
     ("options", "said"),
     [
         ({"parameters": [1]}, r"parameters is a mapping.*not \[1\]"),
+        ({"records": 10**9}, "1000000000 possible records are too many to list"),
         ({"post": 5}, "post is a function of one output, not 5"),
         ({"family": "laplace"}, r"family is a mechanism, as in Laplace.*not 'laplace'"),
         ({"family": Laplace}, "family is a mechanism"),
@@ -212,8 +213,9 @@ def test_what_stands_where_the_record_belongs_is_named(code: Callable[..., Any],
     ],
 )
 def test_options_of_the_wrong_kind_are_named(options: dict[str, Any], said: str) -> None:
+    given: dict[str, Any] = {"records": [0, 1], "runs": 100}
     with pytest.raises(DpriskError, match=said):
-        audit(noisy, 0.5, records=[0, 1], runs=100, **options)
+        audit(noisy, 0.5, **(given | options))
 
 
 def test_an_error_of_several_lines_is_told_in_one() -> None:

@@ -35,6 +35,7 @@ from dprisk.types import AnyArray, IntArray
 __all__ = ["Recorded", "Target", "as_outputs", "as_target", "central", "recorded", "repeats"]
 
 PACKAGE = Path(__file__).parents[1]
+MOST_RECORDS = 10_000_000  # of code
 
 
 class Target(ABC):
@@ -547,11 +548,22 @@ def _check_signature(function: Any, parameters: Mapping[str, Any], batch: bool) 
         raise TargetError(message) from None
 
 
+def require_few(count: int) -> None:
+    """Refuse more records than can be listed in a moment, which a zero too many asks for."""
+    require(
+        count <= MOST_RECORDS,
+        f"{count} possible records are too many to list; choose some that matter, at most {MOST_RECORDS}.",
+        TargetError,
+    )
+
+
 def _listed(records: Sequence[Any] | int | None) -> tuple[Any, ...] | None:
     if records is None:
         return None
     if isinstance(records, int | np.integer):
-        return tuple(range(as_whole("records, the number of possible records,", records)))
+        count = as_whole("records, the number of possible records,", records)
+        require_few(count)
+        return tuple(range(count))
     require(
         not isinstance(records, str) and hasattr(records, "__iter__"),
         f"Records are a list, got {records!r}.",

@@ -16,7 +16,7 @@ from dprisk.audit.outputs import recorded
 from dprisk.audit.report import AuditReport
 from dprisk.audit.run import AuditInterrupted, audit, audit_recorded
 from dprisk.audit.statistics import Counts, anytime_epsilon
-from dprisk.audit.targets import Reference, as_target
+from dprisk.audit.targets import Reference, as_target, require_few
 from dprisk.cli.cluster import workers
 from dprisk.cli.names import MECHANISMS, OF_A_MECHANISM, OF_A_THREAT, SPACED, Kind, Options, flag, options
 from dprisk.cli.threats import named_knowledge, named_prior
@@ -216,6 +216,7 @@ def _records(text: str) -> list[Any]:
     except ValueError:
         raise ParameterError(f"{text!r} is no range of whole numbers, as in 0..9.") from None
     require(low < high, f"The range {text} holds fewer than two records.")
+    require_few(high - low + 1)
     return list(range(low, high + 1))
 
 
