@@ -251,6 +251,12 @@ def test_an_attack_on_somebody_of_whom_nothing_is_known_needs_no_parameter_for_i
     assert report.verdict == "violated"
 
 
+def test_an_attack_that_ignores_what_is_known_is_told_so() -> None:
+    given = Threat(Prior.uniform(2), knows="all")
+    with pytest.raises(ParameterError, match=r"Attack\.guess takes no third argument `known`"):
+        audit(coin, 1.0, records=[0, 1], runs=1000, scorer=Attack(lambda outputs: outputs), threat=given)
+
+
 @pytest.mark.parametrize(
     "rule",
     [
