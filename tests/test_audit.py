@@ -665,6 +665,18 @@ def test_a_mechanism_in_a_module_is_known_in_full(package: Path) -> None:
     assert "likelihood" in report.design.to_dict()["evidence"]
 
 
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_what_the_code_prints_is_no_part_of_the_report(package: Path, jobs: str) -> None:
+    (package / "loud.py").write_text(
+        "print('loading')\ndef code(record, rng):\n    print('running')\n    return record + rng.laplace()\n"
+    )
+    given = ["loud:code", "--records", "0,1", "--claim", "1", "--runs", "500", "--jobs", jobs, "--json"]
+    told = subprocess.run([sys.executable, "-m", "dprisk", "audit", *given], capture_output=True, text=True, check=True)
+    assert json.loads(told.stdout)["runs"] == 500
+    assert "loading" in told.stderr
+    assert "running" in told.stderr
+
+
 def recorded_runs(path: Path, code: Code, size: int = 2, runs: int = 6000) -> Path:
     rng = np.random.default_rng(5)
     rows = [(record, code(record, rng)) for record in rng.integers(size, size=runs).tolist()]
@@ -695,6 +707,9 @@ def test_recorded_outputs_raise_no_more_false_alarms_than_promised(tmp_path: Pat
     ("arguments", "said"),
     [
         ("", "Give either --mechanism"),
+        ("mypkg.mod:privatise --claim 1 --records 0,1,", "names an empty record"),
+        ("mypkg.mod:privatise --claim 1 --records 0..999999999", "1000000000 possible records are too many"),
+        ("mypkg.mod:privatise --claim 1 --records 0..9 --prior two.csv", "leave --records out"),
         ("mypkg.mod:privatise --mechanism grr", "Give either --mechanism"),
         ("--mechanism grr --epsilon 1 --size 5 --outputs runs.csv", "Give either --mechanism"),
         ("mypkg.mod:privatise --records 0..9", "--claim is missing"),
@@ -767,6 +782,7 @@ def test_misuse_gets_one_sentence(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, package: Path, arguments: str, said: str
 ) -> None:
     recorded_runs(package / "runs.csv", laplace, runs=50)
+    (package / "two.csv").write_text("label,count\n0,1\n1,2\n")
     (package / "one.csv").write_text("record,output\n1,1\n1,2\n")
     (package / "few.csv").write_text("record,output\n1,1\n2,2\n")
     (package / "matrix.csv").write_text("0.5,0.5\n0.2,0.8\n")

@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -183,11 +184,23 @@ class Wrong(Silent):
         self.classes_ = np.array([0, 1])
 
 
+class Telling(Wrong):
+    def __init__(self, told: Any) -> None:
+        self.told = told
+
+    def predict_proba(self, features: Any) -> Any:
+        return [[self.told, 0.5]] * len(features)
+
+
 @pytest.mark.parametrize(
     ("scorer", "said"),
     [
         (Silent(), "has the classes"),
         (Wrong(), "2 finite probabilities for each output"),
+        (Telling("a"), "What predict_proba gives must be numbers"),
+        (Telling(math.nan), "predict_proba must give probabilities, got nan"),
+        (Telling(-0.7), "predict_proba must give probabilities, got -0.7"),
+        (Telling(threading.Lock()), "Telling cannot be copied"),
         (Classifier, "scorer must be a Scorer, a Learner"),
         (3, "scorer must be a Scorer, a Learner"),
     ],

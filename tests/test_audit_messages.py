@@ -1,14 +1,21 @@
 """What an audit says where it cannot go on."""
 
+from collections.abc import Callable
+from decimal import Decimal
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from dprisk import GRR, OUE, Gaussian, Laplace, Mechanism, audit
+from dprisk import GRR, OUE, Gaussian, Laplace, Mechanism, Prior, Threat, audit
+from dprisk.audit.targets import central
 from dprisk.cli.main import cli
-from dprisk.errors import InputFileError, ParameterError, TargetError
+from dprisk.errors import AuditedCodeError, DpriskError, InputFileError, ParameterError, TargetError
+from dprisk.testing import assert_private
+from dprisk.types import AnyArray
 
 PAIR = Laplace(2, epsilon=0.5)
 
@@ -98,3 +105,183 @@ def test_a_leak_through_what_is_no_number_is_found(odd: float, digits: int) -> N
         return odd if record and rng.random() < 0.5 else round(rng.normal(), digits)
 
     assert audit(fails, 2.0, records=[0, 1], runs=2000).epsilon_certified > 4
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        lambda record, rng: (record + rng.laplace(), record),
+        lambda record, rng: str(record + rng.laplace()),
+        lambda record, rng: complex(record, rng.laplace()),
+        lambda record, rng: Decimal(record + rng.laplace()),
+    ],
+    ids=["tuple", "text", "complex", "decimal"],
+)
+@pytest.mark.parametrize("threat", [None, Threat(Prior.uniform(2))], ids=["suspects", "threat"])
+def test_outputs_that_never_repeat_are_not_called_consistent(code: Callable[..., Any], threat: Threat | None) -> None:
+    """Each of these gives the record away, and counting whole outputs would not show it."""
+    with pytest.raises(TargetError, match=r"No two outputs .* are alike, such as .* Return floats"):
+        audit(code, 1.0, records=[0, 5], runs=1000, threat=threat)
+
+
+@pytest.mark.parametrize("odd", [None, "failed", (1, 2)])
+def test_what_is_no_number_among_floats_hides_nothing(odd: Any) -> None:
+    """The numbers tell the record, and some are withheld for both records alike."""
+
+    def withheld(record: int, rng: np.random.Generator) -> Any:
+        return odd if rng.random() < 0.2 else 10 * record + rng.laplace()
+
+    assert audit(withheld, 1.0, records=[0, 1], runs=2000).epsilon_certified > 4
+
+
+def test_a_tuple_of_floats_that_never_repeats_is_a_vector() -> None:
+    def pair(record: int, rng: np.random.Generator) -> tuple[float, float]:
+        return rng.laplace(), 10 * record + rng.laplace()
+
+    assert audit(pair, 1.0, records=[0, 1], runs=2000).epsilon_certified > 4
+
+
+def test_the_output_that_a_family_does_not_have_is_shown() -> None:
+    def fails(record: int, rng: np.random.Generator) -> float:
+        return np.nan if rng.random() < 0.2 else noisy(record, rng)
+
+    with pytest.raises(TargetError, match=r"such as nan, are none of Laplace"):
+        audit(fails, 0.5, records=[0, 1], runs=2000, family=PAIR)
+
+
+def test_long_text_is_compared_by_a_digest() -> None:
+    def letter(record: int, rng: np.random.Generator) -> str:
+        return "x" * 200_000 + str(record if rng.random() < 0.9 else 1 - record)
+
+    assert audit(letter, 1.0, records=[0, 1], runs=500).verdict == "violated"
+
+
+@pytest.mark.parametrize("family", [None, PAIR])
+def test_a_batch_that_shares_its_noise_is_refused(family: Mechanism | None) -> None:
+    def shared(records: AnyArray, rng: np.random.Generator) -> AnyArray:
+        return records + rng.laplace(scale=2.0)  # one number for all
+
+    with pytest.raises(TargetError, match=r"same noise.*not independent.*leave out batch"):
+        audit(shared, 0.5, records=[0, 1], runs=2000, batch=True, family=family)
+
+
+@pytest.mark.parametrize("constant", [True, False])
+def test_a_batch_without_noise_or_with_little_is_not_taken_to_share_it(constant: bool) -> None:
+    def rare(records: AnyArray, rng: np.random.Generator) -> AnyArray:
+        return records * 0 if constant else np.where(rng.random(len(records)) < 0.02, 1, 0)
+
+    assert audit(rare, 0.5, records=[0, 1], runs=2000, batch=True).verdict != "violated"
+
+
+async def later(record: int) -> int:
+    return record
+
+
+class Later:
+    async def __call__(self, record: int) -> int:
+        return record
+
+
+@pytest.mark.parametrize("code", [later, Later(), partial(later)])
+def test_async_code_is_told_what_to_do(code: Any) -> None:
+    with pytest.raises(TargetError, match=r"async function.*asyncio\.run"):
+        audit(code, 1.0, records=[0, 1], runs=100)
+
+
+class Oriented:
+    def report(self, record: int, rng: np.random.Generator) -> float:
+        return record + rng.laplace()
+
+
+@pytest.mark.parametrize(("code", "first"), [(lambda rng, record: record, "rng"), (Oriented.report, "self")])
+def test_what_stands_where_the_record_belongs_is_named(code: Callable[..., Any], first: str) -> None:
+    with pytest.raises(TargetError, match=f"record as its first argument: its first parameter is {first}"):
+        audit(code, 1.0, records=[0, 1], runs=100)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"parameters": [1]}, r"parameters is a mapping.*not \[1\]"),
+        ({"records": 10**9}, "1000000000 possible records are too many to list"),
+        ({"post": 5}, "post is a function of one output, not 5"),
+        ({"family": "laplace"}, r"family is a mechanism, as in Laplace.*not 'laplace'"),
+        ({"family": Laplace}, "family is a mechanism"),
+        ({"store": 5}, "store is the name of a file.*not 5"),
+        ({"timeout": 1e-9}, "from 0.01 to 1e.08, got 1e-09"),
+        ({"timeout": 1e300}, "from 0.01 to 1e.08, got 1e.300"),
+    ],
+)
+def test_options_of_the_wrong_kind_are_named(options: dict[str, Any], said: str) -> None:
+    given: dict[str, Any] = {"records": [0, 1], "runs": 100}
+    with pytest.raises(DpriskError, match=said):
+        audit(noisy, 0.5, **(given | options))
+
+
+def test_an_error_of_several_lines_is_told_in_one() -> None:
+    def fails(record: int) -> int:
+        raise ValueError("one\n  two")
+
+    with pytest.raises(AuditedCodeError, match="ValueError: one two "):
+        audit(fails, 1.0, records=[0, 1], runs=100)
+
+
+def test_the_data_of_the_others_are_a_list() -> None:
+    with pytest.raises(TargetError, match="not a NoneType"):
+        central(lambda data: 1.0, None, records=[0, 1])  # type: ignore[arg-type]
+
+
+class Attack:
+    """Guesses what it is told, and takes no `known`."""
+
+    def __init__(self, rule: Callable[[AnyArray], Any]) -> None:
+        self.rule = rule
+
+    def guess(self, outputs: AnyArray, rng: np.random.Generator) -> Any:
+        return self.rule(outputs)
+
+
+def coin(record: int, rng: np.random.Generator) -> int:
+    return int(record if rng.random() < 0.9 else 1 - record)
+
+
+@pytest.mark.parametrize("threat", [None, Threat(Prior.uniform(2))], ids=["suspects", "threat"])
+def test_an_attack_on_somebody_of_whom_nothing_is_known_needs_no_parameter_for_it(threat: Threat | None) -> None:
+    report = audit(coin, 1.0, records=[0, 1], runs=1000, scorer=Attack(lambda outputs: outputs), threat=threat)
+    assert report.verdict == "violated"
+
+
+def test_an_attack_that_ignores_what_is_known_is_told_so() -> None:
+    given = Threat(Prior.uniform(2), knows="all")
+    with pytest.raises(ParameterError, match=r"Attack\.guess takes no third argument `known`"):
+        audit(coin, 1.0, records=[0, 1], runs=1000, scorer=Attack(lambda outputs: outputs), threat=given)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        lambda outputs: outputs[:3],
+        lambda outputs: 0,
+        lambda outputs: None,
+        lambda outputs: outputs + 0.5,
+        lambda outputs: outputs.astype(str),
+        lambda outputs: outputs[:, None],
+    ],
+    ids=["short", "one", "none", "half", "text", "column"],
+)
+@pytest.mark.parametrize("threat", [None, Threat(Prior.uniform(2))], ids=["suspects", "threat"])
+def test_guesses_that_are_no_records_are_refused(rule: Callable[[AnyArray], Any], threat: Threat | None) -> None:
+    with pytest.raises(ParameterError, match="An attack must guess one record"):
+        audit(coin, 1.0, records=[0, 1], runs=1000, scorer=Attack(rule), threat=threat)
+
+
+def test_a_class_is_no_scorer() -> None:
+    with pytest.raises(ParameterError, match="a class: give an object of it"):
+        audit(coin, 1.0, records=[0, 1], runs=1000, scorer=Attack)
+
+
+def test_an_assertion_that_cannot_fail_is_refused() -> None:
+    """Three right answers of three refute no epsilon of 1 at one in a thousand; a hundred do."""
+    with pytest.raises(ParameterError, match=r"3 runs cannot refute epsilon 1 at alpha 0.001.*more runs"):
+        assert_private(coin, epsilon=1.0, records=[0, 1], runs=3)
+    assert assert_private(coin, epsilon=3.0, records=[0, 1], runs=200).verdict == "consistent with the claim"

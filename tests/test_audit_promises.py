@@ -200,7 +200,7 @@ class FirstGuess:
 
 @pytest.mark.parametrize("scorer", [OneRow(0), Column(0), GuessScorer(FirstGuess())])
 def test_a_scorer_must_answer_once_for_each_output(scorer: Any) -> None:
-    with pytest.raises(DpriskError, match="each output"):
+    with pytest.raises(DpriskError, match=r"each (of 100 )?output"):
         audit(lambda record: 0, 0.1, records=3000, scorer=scorer, runs=2000, stop_early=True)
 
 

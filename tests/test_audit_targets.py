@@ -341,6 +341,21 @@ def test_a_hang_is_ended(batch: bool) -> None:
     assert error.value.record == (None if batch else 1)
 
 
+def clears_up(record: int) -> int:
+    try:
+        return hangs(1)
+    finally:
+        time.sleep(0.06)
+
+
+def test_code_that_ran_out_of_time_may_clear_up() -> None:
+    """And the timer is gone with it: nothing is raised afterwards."""
+    for _ in range(5):
+        with pytest.raises(AuditedCodeError, match=r"did not return within 0.1 s"):
+            draw(as_target(clears_up, 2, timeout=0.1))
+    time.sleep(0.2)
+
+
 def test_a_time_limit_is_for_a_run_not_for_the_block() -> None:
     slow = as_target(takes_a_while, 2, timeout=0.2)
     assert draw(slow).sum() == 6  # 0.6 s altogether

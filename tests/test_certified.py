@@ -264,3 +264,22 @@ def test_the_corrected_error_of_nested_monte_carlo() -> None:
     """Theory: terms that do not exceed their mean are no bound (correction 17), so a small t has no small chance."""
     assert chance_of_error(0.01, 1000, 4, 1.5, 0.2) > 1
     assert chance_of_error(2.0, 1000, 4, 1.5, 0.2) < 1e-6
+
+
+def test_no_bound_on_the_advantage_exceeds_one() -> None:
+    """Noise far below what the grid resolves: the bounds are wide, and stay among what an advantage can be."""
+    found = assess(OnInterval.laplace(1e6), IntervalThreat(Density.beta(2, 5), 0.01))
+    assert 0.9 < found.advantage <= 1
+
+
+@pytest.mark.parametrize("end", ["a", None, 1j, [1]])
+def test_ends_that_are_no_numbers_are_named(end: object) -> None:
+    with pytest.raises(DpriskError, match="low must be a number"):
+        OnInterval.laplace(1.0, low=end)  # type: ignore[arg-type]
+    with pytest.raises(DpriskError, match="high must be a number"):
+        OnInterval.exponential(1.0, high=end)  # type: ignore[arg-type]
+
+
+def test_a_density_that_takes_no_array_is_refused() -> None:
+    with pytest.raises(DpriskError, match="called with an array of numbers and raised ValueError: The truth value"):
+        Density.from_pdf(lambda z: 2.0 if z > 0.5 else 0.0, 0, 1)  # type: ignore[arg-type, return-value]

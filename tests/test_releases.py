@@ -597,3 +597,8 @@ def test_the_example_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     told = json.loads(run(capsys, monkeypatch, "assess", "--release", str(example), "--json")[1])
     assert told["advantage"] == pytest.approx(assess(SHE(4, 1.0), Threat(Prior.uniform(4))).advantage)
     assert told["inputs"]["query"] == "histogram of illness"
+
+
+def test_a_query_by_name_is_no_query() -> None:
+    with pytest.raises(DpriskError, match="or a function is needed, not 'mean'"):
+        release("mean", {"a": [1], "b": [2]}, [1, 2], PureDP(1.0))  # type: ignore[arg-type]

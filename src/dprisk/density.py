@@ -161,7 +161,11 @@ class Smooth(Density):
         require(callable(pdf), f"The density is a function of an array of numbers, not {pdf!r}.", PriorError)
         self.given, self.name, self.total = pdf, name, 1.0
         grid = np.linspace(self.low, self.high, 1025)
-        at = np.asarray(pdf(grid[1:-1]), dtype=float)
+        try:
+            at = np.asarray(pdf(grid[1:-1]), dtype=float)
+        except Exception as problem:
+            message = f"The density is called with an array of numbers and raised {type(problem).__name__}: {problem}"
+            raise PriorError(message) from problem
         require(
             at.shape == (1023,) and bool(np.all(np.isfinite(at) & (at >= 0))),
             "The density must give, for an array of numbers inside the interval, as many finite numbers of at least 0.",

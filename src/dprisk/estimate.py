@@ -1,5 +1,6 @@
 """Measured values with confidence, where exact ones are out of reach."""
 
+import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -186,10 +187,18 @@ def sets_guessed(guesser: Guesser, outputs: Any, threat: Threat, rng: np.random.
     """The number of the set (see `Reach`) that an attack guesses for each group and output, groups x outputs."""
     reach, count = threat.reach, number_of(outputs)
     chosen = np.empty((threat.knows.n_groups, count), dtype=np.int64)
+    takes_known = len(inspect.signature(guesser.guess).parameters) > 2
+    require(
+        takes_known or threat.knows.is_none,
+        f"The attacker knows something of its targets, but {type(guesser).__name__}.guess takes no third argument "
+        "`known` for it.",
+    )
     for group in range(threat.knows.n_groups):
-        guesses = np.asarray(guesser.guess(outputs, rng, np.full(count, group)))
+        guesses = np.asarray(guesser.guess(outputs, rng, *([np.full(count, group)] if takes_known else [])))
         require(
-            guesses.shape == (count,) and bool(np.all((guesses >= 0) & (guesses < reach.n_guesses))),
+            guesses.shape == (count,)
+            and guesses.dtype.kind in "biu"
+            and bool(np.all((guesses >= 0) & (guesses < reach.n_guesses))),
             f"An attack must guess one record of 0..{reach.n_guesses - 1} for each output.",
             ParameterError,
         )

@@ -7,6 +7,8 @@ from typing import Any
 
 from dprisk.audit.report import AuditReport
 from dprisk.audit.run import audit
+from dprisk.audit.statistics import Counts, anytime_epsilon
+from dprisk.errors import require
 from dprisk.guarantees import ApproxDP
 
 
@@ -24,7 +26,8 @@ def assert_private(
     """Raise an AssertionError if the code is found to break its promise; otherwise return the report.
 
     A correct mechanism fails with probability at most `alpha`. The audit ends early on a gross bug; `runs` says how
-    thorough it is on a good day. Other options are those of `audit`.
+    thorough it is on a good day; so few that no outcome could refute the claim are refused. Other options are those of
+    `audit`.
 
     >>> from dprisk import GRR
     >>> assert_private(GRR(5, epsilon=1.0), epsilon=1.0).verdict
@@ -35,4 +38,10 @@ def assert_private(
     report = audit(mechanism, claim, records=records, runs=runs, alpha=alpha, seed=seed, stop_early=True, **options)
     if report.verdict == "violated":
         raise AssertionError(report.sentence())
+    best = Counts(report.planned, report.planned, report.planned, report.target["size"])
+    require(
+        report.verdict != "undecided" or anytime_epsilon(best, alpha, delta) > epsilon,
+        f"{report.planned} runs cannot refute epsilon {claim.epsilon:g} at alpha {alpha:g}, whatever the code does: a "
+        "test that cannot fail. Give more runs.",
+    )
     return report

@@ -17,7 +17,7 @@ import numpy as np
 from dprisk.audit import statistics
 from dprisk.audit.advantage import Bet
 from dprisk.audit.experiment import Experiment
-from dprisk.audit.learned import EVERY, Learner, mostly_numbers
+from dprisk.audit.learned import EVERY, Learner, comparable
 from dprisk.audit.scores import KnownScorer, Scorer
 from dprisk.audit.statistics import Counts, expected_certificate
 from dprisk.audit.targets import Target
@@ -291,7 +291,7 @@ def learned_designs(
     Each third of them is scored by what the other two teach, so that every run helps to choose, and none is judged by
     what it taught itself. The scores of the design are those that the last two thirds teach.
     """
-    outputs, fold = mostly_numbers(outputs), np.arange(records.size) % FOLDS
+    outputs, fold = comparable(outputs), np.arange(records.size) % FOLDS
     every = np.unique(records)
     for number in range(FOLDS):
         every = np.intersect1d(every, records[fold != number])

@@ -19,7 +19,7 @@ import numpy as np
 from dprisk.audit.advantage import Bet, Gains, epsilon_from_advantage
 from dprisk.audit.design import FEWEST_PILOT_RUNS, MOST_LEARNED, PILOT_CELLS, PILOT_RUNS, pilot_runs
 from dprisk.audit.experiment import Experiment
-from dprisk.audit.learned import EVERY, Learner, mostly_numbers
+from dprisk.audit.learned import EVERY, Learner, comparable
 from dprisk.audit.scores import GuessScorer, KnownScorer, Scorer
 from dprisk.audit.statistics import clopper_pearson
 from dprisk.audit.targets import Target
@@ -263,7 +263,7 @@ def _learned(
     pi = threat.prior.weights
     every = np.sort(rng.choice(pi.size, min(MOST_LEARNED, threat.prior.support_size), replace=False, p=pi))
     pilot = rng.permutation(np.repeat(every, pilot_runs(every.size, runs)))
-    outputs = mostly_numbers(target.sample(pilot, rng))
+    outputs = comparable(target.sample(pilot, rng))
     trial = draw_records(pi, max(FEWEST_PILOT_RUNS, pilot.size // 3), 1, rng)
     held = target.sample(trial, rng)
     found = []

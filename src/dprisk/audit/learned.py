@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import hashlib
+import reprlib
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
@@ -19,6 +21,7 @@ import numpy as np
 from dprisk.audit.outputs import as_objects
 from dprisk.audit.scores import Scorer
 from dprisk.errors import ParameterError, TargetError, require
+from dprisk.tables import as_floats
 from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
 
 MOST_VALUES = 256  # distinct numbers beyond which they are put into bins
@@ -32,6 +35,7 @@ REACH = 3.0  # of a kernel, in standard deviations, times n^(-1/(d+4))
 CELLS = 1 << 20  # distances that are held at once
 FARTHEST = 1e30  # a coordinate beyond which kernels do not reach, and where fourth powers of squares overflow
 HUGE = 1e100  # a number beyond which squares overflow
+LONG = 200  # characters of an output beyond which its digest is compared instead
 LEAST = 1e-12  # probability that a classifier is taken to mean at least
 
 
@@ -94,6 +98,20 @@ class Classifier(Learner):
 
     def learn(self, outputs: Any, records: IntArray) -> Scorer:
         return ClassifierScorer(self.model, outputs, records)
+
+
+def comparable(outputs: Any) -> Any:
+    """Pilot outputs as they can be learned from; refused if they are compared as a whole and never twice the same."""
+    outputs = mostly_numbers(outputs)
+    if isinstance(outputs, np.ndarray) and outputs.dtype.kind not in "biuf":
+        require(
+            len(set(_comparable(outputs).tolist())) < len(outputs),
+            f"No two outputs of the pilot runs are alike, such as {reprlib.repr(outputs[0])}, so nothing can be "
+            "learned from them. Return floats, or lists of them (tuples, text and others are compared as a whole), or "
+            "give the mechanism that the code claims to be as `family`.",
+            TargetError,
+        )
+    return outputs
 
 
 class _Learned(Scorer):
@@ -199,7 +217,11 @@ class ClassifierScorer(_Learned):
 
     def __init__(self, model: Any, outputs: Any, records: IntArray) -> None:
         codes = self._learn(outputs, records)
-        self.model = copy.deepcopy(model)
+        try:
+            self.model = copy.deepcopy(model)
+        except Exception as problem:
+            message = f"The classifier {type(model).__name__} cannot be copied ({problem}); give one that can."
+            raise ParameterError(message) from problem
         self.model.fit(_features(outputs, self.kind), codes)
         classes = np.asarray(getattr(self.model, "classes_", np.arange(self.known.size)))
         require(
@@ -212,11 +234,18 @@ class ClassifierScorer(_Learned):
     def scores(self, outputs: Any, records: IntArray) -> FloatArray:
         if len(outputs) == 0:
             return np.zeros((0, records.size))
-        told = np.asarray(self.model.predict_proba(_features(self._alike(outputs), self.kind)), dtype=float)
+        given = self.model.predict_proba(_features(self._alike(outputs), self.kind))
+        told = as_floats(given, "What predict_proba gives", ParameterError)
         require(
-            told.shape == (len(outputs), self.known.size) and bool(np.isfinite(told).all()),
+            told.shape == (len(outputs), self.known.size),
             f"predict_proba must give {self.known.size} finite probabilities for each output, got an array of shape "
             f"{told.shape}.",
+            ParameterError,
+        )
+        wrong = told[~(np.isfinite(told) & (told > -LEAST))]
+        require(
+            wrong.size == 0,
+            f"predict_proba must give probabilities, got {wrong[:1].sum():g} among them.",
             ParameterError,
         )
         scores: FloatArray = np.log(np.maximum(told, LEAST)) - self.shares
@@ -305,24 +334,26 @@ def _comparable(values: AnyArray) -> AnyArray:
 
 
 def _written(value: Any) -> str:
-    """A value as text, numbers in one way whatever type they have."""
+    """A value as text, numbers in one way whatever type they have; where that is long, its digest."""
     if isinstance(value, tuple):
-        return f"({', '.join(map(_written, value))})"
-    plain = value.item() if isinstance(value, np.generic) else value
-    return repr(int(plain)) if isinstance(plain, float) and plain.is_integer() else repr(plain)
+        text = f"({', '.join(map(_written, value))})"
+    else:
+        plain = value.item() if isinstance(value, np.generic) else value
+        text = repr(int(plain)) if isinstance(plain, float) and plain.is_integer() else repr(plain)
+    return text if len(text) <= LONG else hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()
 
 
 def mostly_numbers(outputs: AnyArray) -> AnyArray:
     """Objects most of which are numbers, or vectors of one length, as these, and the rest as not a number.
 
     So a rare None hides nothing. Numbers that would be rounded count among the rest, and tuples are compared as a whole
-    unless they are vectors, which have no entries but floats.
+    unless they are vectors, which have no entries but floats and are not all seen again and again.
     """
     if not isinstance(outputs, np.ndarray) or outputs.dtype.kind != "O" or outputs.size == 0:
         return outputs
     shapes = Counter(map(_shape, outputs))
     shape, count = shapes.most_common(1)[0]
-    if shape is None or count <= outputs.size / 2 or len(shapes) == 1:
+    if shape is None or count <= outputs.size / 2 or (len(shapes) == 1 and len(set(outputs)) < outputs.size):
         return outputs
     return _as_numbers([value if _shape(value) == shape else None for value in outputs], shape)
 

@@ -22,8 +22,8 @@ _PADDED = re.compile(r"[+-]?0\d")  # a code such as 007, no number
 def as_outputs(outputs: Sequence[Any]) -> AnyArray:
     """Outputs along the first axis.
 
-    - Numbers become a bool, integer or float array; lists or arrays of numbers, all of one shape, the rows of a
-      larger array.
+    - Numbers become a bool, integer or float array, None among floats a NaN; lists or arrays of numbers, all of one
+      shape, the rows of a larger array.
     - Anything else becomes a one-dimensional array of objects that can be counted: text, tuples such as
       (value, seed), sets. Lists, arrays and sets inside a tuple become tuples and frozen sets.
     - Lists of unequal length and objects that are only equal to themselves are refused.
@@ -40,6 +40,8 @@ def as_outputs(outputs: Sequence[Any]) -> AnyArray:
     require(
         not (values and kinds == {type(None)}), "Every output is None; does the code return its output?", TargetError
     )
+    if type(None) in kinds and all(issubclass(kind, float | np.floating | None) for kind in kinds):
+        values, kinds = [np.nan if value is None else float(value) for value in values], {float}
     if (plain := _plain(values, kinds)) is not None:
         return plain
     if values and all(issubclass(kind, _NUMBER) for kind in kinds):
@@ -155,8 +157,8 @@ def _frozen(value: Any) -> Any:
         )
     require(
         kind.__hash__ is not object.__hash__ or value is None,
-        f"An output is a {kind.__name__} object, which is equal to no other; return what it holds: numbers, text or "
-        f"tuples{' (post=tuple does that)' if hasattr(value, '__next__') else ''}.",
+        f"An output is an object of type {kind.__name__}, which is equal to no other; return what it holds: numbers, "
+        f"text or tuples{' (post=tuple does that)' if hasattr(value, '__next__') else ''}.",
         TargetError,
     )
     return value

@@ -28,8 +28,8 @@ from dprisk.audit.restriction import restricted
 from dprisk.audit.scores import GuessScorer, KnownScorer, Scorer
 from dprisk.audit.several import Several
 from dprisk.audit.statistics import Counts
-from dprisk.audit.targets import CodeTarget, MechanismTarget, Reference, Target, as_target, repeats
-from dprisk.errors import InputFileError, ParameterError, ThreatError, as_number, as_whole, fail, require
+from dprisk.audit.targets import CodeTarget, MechanismTarget, Reference, Target, _same, as_target, repeats
+from dprisk.errors import InputFileError, ParameterError, TargetError, ThreatError, as_number, as_whole, fail, require
 from dprisk.estimate import Guesser
 from dprisk.guarantees import ApproxDP, Guarantee
 from dprisk.mechanisms import Mechanism
@@ -41,6 +41,7 @@ MOST_CALLS = 10_000  # the same at most
 PARTS = 20  # blocks to share out and to record, unless they would be smaller or larger than that
 LOOKS = 100  # runs of unknown code in a block if the audit may end at each
 EARLY = 20_000  # runs that an audit which may end early is designed for, so that its pilot is short
+SAME = 32  # runs of one record in a batch: never all alike twice, and different, if each has its own noise
 HELD = 1 << 21  # bytes of outputs of a known mechanism that are held at once, few enough to stay in the cache
 
 
@@ -99,11 +100,22 @@ def audit(
     target = as_target(subject, records, batch=batch, parameters=parameters, post=post, timeout=timeout)
     require(target.size >= 2, "An audit needs at least two possible records.", ParameterError)
     target = _tried(target)
+    _require_own_noise(target)
     own = target.mechanism if isinstance(target, MechanismTarget) else None
     promise = _claim(target.claim if claim is None else claim, own)
     runs, seed, n_jobs = as_whole("runs", runs), as_whole("seed", seed, least=0), as_whole("n_jobs", n_jobs)
     alpha = as_number("alpha", alpha)
     require(0 < alpha < 1, f"alpha must lie strictly between 0 and 1, got {alpha:g}")
+    require(
+        family is None or isinstance(family, Mechanism),
+        f"family is a mechanism, as in Laplace(2, epsilon=0.5), not {family!r}",
+        ParameterError,
+    )
+    require(
+        store is None or isinstance(store, str | Path),
+        f"store is the name of a file, as in 'audit.sqlite', not {store!r}",
+        ParameterError,
+    )
     known = own if family is None else family
     require(
         executor is None or hasattr(executor, "submit"),
@@ -171,6 +183,19 @@ def _tried(target: Target) -> Target:
     return replace(target, reproducible=False, note="The same seed gave other outputs: it draws what cannot be seeded.")
 
 
+def _require_own_noise(target: Target) -> None:
+    """Refuse a batch whose records share their noise: its runs are not independent, and no certificate holds."""
+    if not isinstance(target, CodeTarget) or not target.batch:
+        return
+    one, two = (target.sample(np.zeros(SAME, dtype=np.int64), np.random.default_rng(seed)) for seed in range(2))
+    require(
+        not (_same(one[1:], one[:-1]) and _same(two[1:], two[:-1])) or _same(one, two),
+        f"{target.name} gives all records of a batch the same noise, so its runs are not independent. Draw noise for "
+        "each record, as with size=len(records), or leave out batch.",
+        TargetError,
+    )
+
+
 def _identity(target: Target, design: Experiment[Any], plan: Plan, alpha: float, stop_early: bool) -> dict[str, Any]:
     """What must be the same to go on from recorded blocks.
 
@@ -206,13 +231,13 @@ def _evidence(target: Target, known: Mechanism | None, scorer: Any) -> tuple[Sco
         return scorer, ()
     if isinstance(scorer, Learner):
         return None, (scorer,)
-    if hasattr(scorer, "predict_proba"):
+    if hasattr(scorer, "predict_proba") and not isinstance(scorer, type):
         return None, (Classifier(scorer),)
     if scorer is not None:
         require(
-            hasattr(scorer, "guess"),
+            hasattr(scorer, "guess") and not isinstance(scorer, type),
             "scorer must be a Scorer, a Learner, a classifier with fit and predict_proba, or an attack with guess; got "
-            f"{scorer!r}",
+            f"{scorer!r}{', a class: give an object of it' if isinstance(scorer, type) else ''}",
             ParameterError,
         )
         return GuessScorer(scorer), ()

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.errors import TargetError, as_whole
+from dprisk.errors import TargetError, as_whole, require
 from dprisk.estimate import Guesser
 from dprisk.mechanisms import Mechanism
 from dprisk.mechanisms.base import leads
+from dprisk.mechanisms.combined import number_of
 from dprisk.types import FloatArray, IntArray
 
 
@@ -60,11 +61,12 @@ class KnownScorer(Scorer):
         try:
             yield
         except (IndexError, TypeError, ValueError) as problem:
-            shown = (
-                f", such as {outputs[:1].tolist()[0]!r}," if isinstance(outputs, np.ndarray) and outputs.size else ""
-            )
+            shown = ""
+            if isinstance(outputs, np.ndarray) and outputs.size:
+                odd = outputs[~np.isfinite(outputs)] if outputs.dtype.kind == "f" else outputs[:0]
+                shown = f", such as {(odd if odd.size else outputs).tolist()[0]!r},"
             raise TargetError(
-                f"The outputs of the code{shown} are none of {self.mechanism!r}. Have the code report as that does, a "
+                f"Outputs of the code{shown} are none of {self.mechanism!r}. Have the code report as that does, a "
                 "record by its number 0, 1, ..., or leave out `family`."
             ) from problem
 
@@ -83,7 +85,12 @@ class GuessScorer(Scorer):
         self.guesser, self.seed = guesser, as_whole("seed", seed, least=0)
 
     def scores(self, outputs: Any, records: IntArray) -> FloatArray:
-        guesses = np.asarray(self.guesser.guess(outputs, np.random.default_rng(self.seed)))
+        guesses, count = np.asarray(self.guesser.guess(outputs, np.random.default_rng(self.seed))), number_of(outputs)
+        require(
+            guesses.shape == (count,) and guesses.dtype.kind in "biu",
+            f"An attack must guess one record, by its number 0, 1, ..., for each of {count} outputs; "
+            f"{type(self.guesser).__name__} gave {guesses.dtype} of shape {guesses.shape}.",
+        )
         return np.asarray(guesses[:, None] == records, dtype=float)
 
     def describe(self) -> str:

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from dprisk.audit.adapters import NEEDS, Adapted, adapt, version_of
 from dprisk.audit.outputs import Recorded, as_outputs, recorded
 from dprisk.audit.randomness import generator_parameter, held_randomness, seeded, set_aside
-from dprisk.audit.timeouts import NO_TIMER, NoTimerError, OutOfTimeError, stopwatch
+from dprisk.audit.timeouts import LONGEST, NO_TIMER, SHORTEST, NoTimerError, OutOfTimeError, stopwatch
 from dprisk.errors import AuditedCodeError, TargetError, as_number, as_whole, fail, require
 from dprisk.guarantees import Guarantee, as_guarantee
 from dprisk.mechanisms import Mechanism
@@ -35,6 +35,7 @@ from dprisk.types import AnyArray, IntArray
 __all__ = ["Recorded", "Target", "as_outputs", "as_target", "central", "recorded", "repeats"]
 
 PACKAGE = Path(__file__).parents[1]
+MOST_RECORDS = 10_000_000  # of code
 
 
 class Target(ABC):
@@ -163,6 +164,8 @@ class CodeTarget(Target):
                 outputs.extend(results)  # no loop in Python; what was done before an error stays
         except (Exception, SystemExit, OutOfTimeError) as problem:
             missing = len(chosen) - len(outputs)
+            if isinstance(problem, OutOfTimeError) and not missing:
+                return outputs  # it came back just in time
             if isinstance(problem, NoTimerError) or not missing:
                 raise
             raise self._failed(problem, chosen[-missing], numbers[: numbers.size - missing + 1], seed) from problem
@@ -191,7 +194,7 @@ class CodeTarget(Target):
         what = (
             f"did not return within {self.timeout:g} s"
             if isinstance(problem, OutOfTimeError)
-            else f"raised {type(problem).__name__}: {problem}"
+            else f"raised {type(problem).__name__}: {' '.join(str(problem).split())}"
         )
         again = "The same audit with the same seed runs into it again." if self.reproducible else self.note
         return AuditedCodeError(
@@ -279,7 +282,16 @@ def as_target(
     """
     promise = None if claim is None else as_guarantee(claim)
     limit = None if timeout is None else as_number("timeout", timeout)
-    require(limit is None or 0 < limit < float("inf"), f"timeout must be a positive number of seconds, got {timeout}")
+    require(
+        limit is None or SHORTEST <= limit <= LONGEST,
+        f"timeout must be a positive number of seconds, from {SHORTEST:g} to {LONGEST:g}, got {timeout}",
+    )
+    require(
+        parameters is None or isinstance(parameters, Mapping),
+        f"parameters is a mapping from name to value, as in {{'scale': 2.0}}, not {parameters!r}",
+        TargetError,
+    )
+    require(post is None or callable(post), f"post is a function of one output, not {post!r}", TargetError)
     require(limit is None or hasattr(signal, "setitimer"), NO_TIMER)
     options = {"batch": batch, "parameters": parameters, "post": post, "timeout": limit}
     reference = Reference.parse(subject) if isinstance(subject, str) else None
@@ -315,7 +327,7 @@ def as_target(
             note=adapted.note,
             library=adapted.library,
         )
-    require(callable(code), f"{_name(code)} is a {type(code).__name__}, which cannot be called.", TargetError)
+    _require_function(code)
     require(
         listed is not None, f"{_name(code)} does not tell its records: pass records=[...], or how many.", TargetError
     )
@@ -361,9 +373,9 @@ def central(
     """
     reference = Reference.parse(function) if isinstance(function, str) else None
     code = reference.load() if reference else function
-    require(callable(code), f"{_name(code)} is a {type(code).__name__}, which cannot be called.", TargetError)
+    _require_function(code)
     require(
-        not isinstance(others, str | Mapping) and not hasattr(others, "columns"),
+        not isinstance(others, str | Mapping) and not hasattr(others, "columns") and hasattr(others, "__iter__"),
         f"The data of the others are a list or an array of records, not a {type(others).__name__}; of a table give a "
         "list of its rows, and a function that makes a table of them.",
         TargetError,
@@ -493,6 +505,17 @@ class _Central:
         return _Central, (self.code, self.base, self.place)
 
 
+def _require_function(code: Any) -> None:
+    """Refuse what cannot be called, or gives no output when it is."""
+    require(callable(code), f"{code!r} cannot be called; give a function of one record, or its name.", TargetError)
+    require(
+        not any(map(inspect.iscoroutinefunction, (code, code.__call__))) and not inspect.isasyncgenfunction(code),
+        f"{_name(code)} is an async function, which gives no output when it is called; wrap it in a function that runs "
+        "it, as with asyncio.run.",
+        TargetError,
+    )
+
+
 def _check_signature(function: Any, parameters: Mapping[str, Any], batch: bool) -> None:
     """Refuse a function that cannot be called as it will be, before the first run."""
     try:
@@ -516,6 +539,8 @@ def _check_signature(function: Any, parameters: Mapping[str, Any], batch: bool) 
         advice = (
             "it takes no argument"
             if first is None
+            else f"its first parameter is {first.name}"
+            if first.name in (place, "self", "cls")
             else f"it also needs {', '.join(needed)}: pass parameters={{{', '.join(f'{n!r}: ...' for n in needed)}}}, "
             "or a function that sets what it needs"
             if needed
@@ -525,11 +550,22 @@ def _check_signature(function: Any, parameters: Mapping[str, Any], batch: bool) 
         raise TargetError(message) from None
 
 
+def require_few(count: int) -> None:
+    """Refuse more records than can be listed in a moment, which a zero too many asks for."""
+    require(
+        count <= MOST_RECORDS,
+        f"{count} possible records are too many to list; choose some that matter, at most {MOST_RECORDS}.",
+        TargetError,
+    )
+
+
 def _listed(records: Sequence[Any] | int | None) -> tuple[Any, ...] | None:
     if records is None:
         return None
     if isinstance(records, int | np.integer):
-        return tuple(range(as_whole("records, the number of possible records,", records)))
+        count = as_whole("records, the number of possible records,", records)
+        require_few(count)
+        return tuple(range(count))
     require(
         not isinstance(records, str) and hasattr(records, "__iter__"),
         f"Records are a list, got {records!r}.",

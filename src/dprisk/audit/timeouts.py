@@ -12,6 +12,7 @@ from typing import Any
 from dprisk.errors import ParameterError, require
 
 _TICKS = 4  # looks per time limit
+SHORTEST, LONGEST = 0.01, 1e8  # seconds: below, looking takes longer than the code; above, there is no such timer
 
 
 def timers_available() -> bool:
@@ -36,12 +37,13 @@ def stopwatch(timeout: float | None, outputs: list[Any]) -> Iterator[None]:
         yield
         return
     require(timers_available(), NO_TIMER, NoTimerError)
-    waited, before = 0, -1
+    waited, before, over = 0, -1, False
 
     def look(_signal: int, _frame: FrameType | None) -> None:
         nonlocal waited, before
         waited, before = (waited + 1 if len(outputs) == before else 0), len(outputs)
-        if waited >= _TICKS:
+        if waited >= _TICKS and not over:
+            waited = 0  # time for the code to clear up
             raise OutOfTimeError
 
     handler = signal.signal(signal.SIGALRM, look)
@@ -49,6 +51,7 @@ def stopwatch(timeout: float | None, outputs: list[Any]) -> Iterator[None]:
     try:
         yield
     finally:
+        over = True
         signal.setitimer(signal.ITIMER_REAL, *running)
         signal.signal(signal.SIGALRM, handler)
 

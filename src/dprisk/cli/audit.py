@@ -4,7 +4,7 @@ import json
 import re
 import sys
 import time
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from inspect import isroutine
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from dprisk.audit.outputs import recorded
 from dprisk.audit.report import AuditReport, rounded_down
 from dprisk.audit.run import AuditInterrupted, audit, audit_recorded
 from dprisk.audit.statistics import Counts, anytime_epsilon
-from dprisk.audit.targets import Reference, as_target
+from dprisk.audit.targets import Reference, as_target, require_few
 from dprisk.cli.cluster import workers
 from dprisk.cli.names import MECHANISMS, OF_A_MECHANISM, OF_A_THREAT, SPACED, Kind, Options, flag, options
 from dprisk.cli.threats import named_knowledge, named_prior
@@ -73,7 +73,8 @@ def audit_command(context: click.Context, /, as_json: bool, **given: Any) -> Non
     typed = {name for name in given if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
     interrupted = False
     try:
-        report = _recorded(given, typed) if given["outputs"] is not None else _run(given, typed)
+        with redirect_stdout(sys.stderr):  # what the code prints is no part of the report
+            report = _recorded(given, typed) if given["outputs"] is not None else _run(given, typed)
     except AuditInterrupted as stop:
         report, interrupted = stop.report, True
         click.echo(err=True)  # behind ^C, or what _Live wrote
@@ -123,7 +124,8 @@ def _threat(given: Options) -> Threat:
     """The threat; records that were listed are the labels of a prior that brings none."""
     records = None if given["records"] is None else _records(given["records"])
     size = given["size"] if records is None else len(records)
-    prior = named_prior("uniform" if given["prior"] is None else given["prior"], size, given["matrix"])
+    what = "--size" if records is None else "--records"
+    prior = named_prior("uniform" if given["prior"] is None else given["prior"], size, given["matrix"], what)
     if prior.labels is None and records is not None:
         prior = Prior(prior.weights, records)
     success = as_success(given["within"], given["space"] or "line")
@@ -203,6 +205,7 @@ def _records(text: str) -> list[Any]:
     first, dots, last = text.partition("..")
     if not dots:
         parts = [part.strip() for part in text.split(",")]
+        require(all(parts), f"--records {text!r} names an empty record; list them as in 0..9 or low,middle,high.")
         require(
             len(parts) > 1, f"--records {text} is one; at least two possible records are needed, as in 0..9 or 0,0.5."
         )
@@ -213,6 +216,7 @@ def _records(text: str) -> list[Any]:
     except ValueError:
         raise ParameterError(f"{text!r} is no range of whole numbers, as in 0..9.") from None
     require(low < high, f"The range {text} holds fewer than two records.")
+    require_few(high - low + 1)
     return list(range(low, high + 1))
 
 

@@ -10,8 +10,11 @@ from dprisk.prior import Prior
 from dprisk.tables import read_csv
 
 
-def named_prior(text: str, size: int | None, matrix: Path | None) -> Prior:
-    """A prior by its name, with a number behind a colon, or from a file; a matrix tells how many records there are."""
+def named_prior(text: str, size: int | None, matrix: Path | None, told_by: str = "--size") -> Prior:
+    """A prior by its name, with a number behind a colon, or from a file; a matrix tells how many records there are.
+
+    `told_by` is the option that the size was given by.
+    """
     name, colon, number = text.partition(":")
     require(not text.startswith("uniform:"), "A uniform prior takes no number.")
     if name in PRIORS:
@@ -22,7 +25,7 @@ def named_prior(text: str, size: int | None, matrix: Path | None) -> Prior:
     prior = prior_file(text, text)
     require(
         size is None or size == prior.size,
-        f"--size says {size} records, {text} has {prior.size}; leave --size out, it follows from the file.",
+        f"{told_by} says {size} records, {text} has {prior.size}; leave {told_by} out, it follows from the file.",
     )
     return prior
 

@@ -202,7 +202,7 @@ class _Grid:
         # A guess that ignores the output has no advantage, and the best of them succeeds with the baseline.
         right = Bounds(max(right.lower, least.lower), min(1.0, right.upper))
         baseline = Bounds(least.lower, min(least.upper + self.above, right.upper))
-        return Certificate(Bounds(max(risk.lower, 0.0), risk.upper), right, baseline, self.points)
+        return Certificate(Bounds(max(risk.lower, 0.0), min(1.0, risk.upper)), right, baseline, self.points)
 
     def _laplace(self, cells: FloatArray) -> FloatArray:
         rate, left, right = 1 / self.noise.width, cells[:-1, None], cells[1:, None]

@@ -46,6 +46,7 @@ class OnInterval:
         the length of the interval unless given.
         """
         epsilon = as_noise_epsilon("The exponential mechanism", epsilon)
+        low, high = as_number("low", low), as_number("high", high)
         reach = high - low if sensitivity is None else as_number("sensitivity", sensitivity)
         require(reach >= (high - low) * (1 - 1e-12), f"The sensitivity is at least {high - low:g}.", MechanismError)
         return cls(LaplaceNoise(2 * reach / epsilon), low, high, truncated=True)
@@ -54,6 +55,7 @@ class OnInterval:
     def laplace(cls, epsilon: float, low: float = 0.0, high: float = 1.0) -> OnInterval:
         """Laplace noise of scale (high - low) / epsilon."""
         epsilon = as_noise_epsilon("Laplace noise", epsilon)
+        low, high = as_number("low", low), as_number("high", high)
         return cls(LaplaceNoise((high - low) / epsilon), low, high)
 
     @classmethod

@@ -58,6 +58,10 @@ def release(
     >>> assess(mechanism, Threat(Prior.uniform(3)))
     Risk(advantage=0.130568, success=0.463901, baseline=0.333333, exact)
     """
+    require(
+        isinstance(query, Query) or callable(query),
+        f"A query such as Count('ill', 'yes') or a function is needed, not {query!r}.",
+    )
     names = query.looks_at if isinstance(query, Query) else tuple(column_names(data))
     people = 1 + len(rows_of(data, names))
     records, labels = _universe(universe, names)
@@ -94,7 +98,6 @@ def _universe(universe: Table | Iterable[Any], columns: tuple[str, ...]) -> tupl
 
 def _called(query: Callable[[Table], Any], data: Table, universe: Mapping[str, list[Any]]) -> FloatArray:
     """The answers of a function, by calling it with each record appended."""
-    require(callable(query), f"A query such as Count('ill', 'yes') or a function is needed, not {query!r}.")
     names = column_names(data)
     missing = [name for name in names if name not in universe]
     require(
