@@ -16,6 +16,7 @@ from dprisk.audit.consequence import consequence
 from dprisk.audit.design import Design, learned_designs
 from dprisk.audit.learned import FrequencyScorer, Kernels, KernelScorer
 from dprisk.audit.outputs import Recorded, as_outputs
+from dprisk.audit.randomness import set_aside
 from dprisk.audit.report import AuditReport
 from dprisk.audit.scores import GuessScorer, Scorer
 from dprisk.audit.statistics import Counts, certified_epsilon
@@ -230,13 +231,14 @@ def test_an_attack_that_seeds_shared_generators_does_not_repeat_the_noise_of_the
     assert all(audit(shared_coin, 1.0, **given, seed=seed).epsilon_certified <= 1 for seed in range(3))
 
 
-def test_what_happens_between_the_parts_of_a_block_does_not_change_them() -> None:
+def test_what_is_drawn_aside_between_the_parts_of_a_block_does_not_change_them() -> None:
     target = as_target(lambda record: random.random() + np.random.random(), records=2)  # noqa: NPY002
     numbers, drawn = np.zeros(30, dtype=np.int64), []
     parts = []
     for part in target.stream(numbers, 10, np.random.default_rng(0)):
-        drawn.append(random.random() + np.random.random())  # noqa: NPY002
-        np.random.seed(7)  # noqa: NPY002
+        with set_aside():
+            drawn.append(random.random() + np.random.random())  # noqa: NPY002
+            np.random.seed(7)  # noqa: NPY002
         parts.append(part)
     assert np.array_equal(np.concatenate(parts), target.sample(numbers, np.random.default_rng(0)))
     assert not np.isin(drawn, np.concatenate(parts)).any()

@@ -688,3 +688,24 @@ def test_quick_ways_to_stack_outputs_change_nothing(outputs: list[Any], wanted: 
 def test_numbers_beyond_64_bits_stay_exact_in_rows() -> None:
     assert as_outputs([[2**70, 1], [2**70 + 1, 1]]).tolist() == [(2**70, 1), (2**70 + 1, 1)]
     assert as_outputs([2**70, 2**70 + 1]).tolist() == [2**70, 2**70 + 1]
+
+
+class Foreign:
+    """Answers whatever it is asked for, as handles of foreign libraries do."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.rng = rng
+
+    def __getattribute__(self, name: str) -> Any:
+        return object.__getattribute__(self, "rng") if name == "rng" else 0
+
+
+def test_what_code_holds_may_answer_anything() -> None:
+    foreign = Foreign(np.random.default_rng())
+
+    def code(record: int) -> float:
+        return float(record + foreign.rng.normal())
+
+    target = as_target(code, records=2)
+    assert target.reproducible
+    assert repeats(target)

@@ -15,7 +15,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from dprisk.audit.experiment import Experiment, Tally
+from dprisk.audit.randomness import set_aside
 from dprisk.audit.targets import Target
 from dprisk.errors import DpriskError, InputFileError, TargetError, require
 
@@ -54,7 +55,8 @@ class Plan:
         total = self.design.nothing
         with closing(self.target.stream(self.design.universe[drawn], self.step, rng)) as parts:
             for start, outputs in zip(range(0, count, self.step), parts, strict=False):
-                total = total + self.design.tally(outputs, drawn[start : start + self.step])
+                with set_aside() if self.design.may_draw else nullcontext():
+                    total = total + self.design.tally(outputs, drawn[start : start + self.step])
         return total
 
 

@@ -50,6 +50,11 @@ class Design(Experiment[Counts]):
     margin: float
     scorer: Scorer
 
+    @property
+    def may_draw(self) -> bool:
+        """If the scorer may."""
+        return self.scorer.may_draw
+
     def draw(self, count: int, rng: np.random.Generator) -> IntArray:
         """Suspects, uniformly."""
         return rng.integers(self.size, size=count)

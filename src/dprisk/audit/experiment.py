@@ -49,6 +49,11 @@ class Experiment(ABC, Generic[T]):
         """How many places there are to draw."""
         return self.universe.size
 
+    @property
+    @abstractmethod
+    def may_draw(self) -> bool:
+        """Whether `tally` may use random numbers that the code under test draws from too."""
+
     @abstractmethod
     def draw(self, count: int, rng: np.random.Generator) -> IntArray:
         """The place in the universe of the target of each run."""

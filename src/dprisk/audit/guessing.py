@@ -56,6 +56,11 @@ class Guessing(Experiment[Gains]):
         """All records."""
         return np.arange(self.threat.prior.size)
 
+    @property
+    def may_draw(self) -> bool:
+        """If the scorer may."""
+        return self.scorer.may_draw
+
     def draw(self, count: int, rng: np.random.Generator) -> IntArray:
         """Records, from the prior."""
         return draw_records(self.threat.prior.weights, count, 1, rng)

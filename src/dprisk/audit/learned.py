@@ -150,6 +150,8 @@ class FrequencyScorer(_Learned):
     spreads each number over its neighbours.
     """
 
+    may_draw = False
+
     def __init__(self, outputs: Any, records: IntArray, smooth: bool = False) -> None:
         codes = self._learn(outputs, records)
         self.smooth = smooth
@@ -174,6 +176,8 @@ class KernelScorer(_Learned):
     each other. The kernel falls as (1 + d^2/r^2)^-4 with the distance d. Its tails are heavy, so that far from all
     pilot outputs no record leads.
     """
+
+    may_draw = False
 
     def __init__(self, outputs: FloatArray, records: IntArray) -> None:
         codes = self._learn(outputs, records)

@@ -19,7 +19,7 @@ import random
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from types import CodeType, ModuleType
 from typing import Any
@@ -104,7 +104,12 @@ def _reached(function: Any) -> tuple[list[Any], list[str]]:
 
 
 def _attributes(thing: Any) -> list[Any]:
-    return list(vars(thing).values()) if hasattr(thing, "__dict__") and not isinstance(thing, ModuleType) else []
+    """The attributes of an object that has some, whatever it answers when it is asked for its __dict__."""
+    inside = None
+    if not isinstance(thing, ModuleType):
+        with contextlib.suppress(AttributeError):
+            inside = object.__getattribute__(thing, "__dict__")
+    return list(inside.values()) if isinstance(inside, dict) else []
 
 
 def _held_in_turn(values: list[Any]) -> list[Any]:
@@ -116,8 +121,8 @@ def _held_in_turn(values: list[Any]) -> list[Any]:
         if id(value) in found or isinstance(value, type) or inspect.isroutine(value):
             continue
         inside = _attributes(value)
-        if isinstance(value, Mapping | list | tuple):
-            inside += itertools.islice(value.values() if isinstance(value, Mapping) else value, MOST_HELD)
+        if isinstance(value, dict | list | tuple):
+            inside += itertools.islice(value.values() if isinstance(value, dict) else value, MOST_HELD)
         if inside or isinstance(value, _GENERATORS):
             found[id(value)] = value
             waiting += inside

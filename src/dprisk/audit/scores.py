@@ -24,9 +24,13 @@ from dprisk.types import FloatArray, IntArray
 
 
 class Scorer(ABC):
-    """Scores outputs for records: for all of them, or for those that are `known`."""
+    """Scores outputs for records: for all of them, or for those that are `known`.
+
+    `may_draw` unless it is certain to leave the random numbers of `random`, numpy and torch alone.
+    """
 
     known: IntArray | None = None
+    may_draw: bool = True
 
     @abstractmethod
     def scores(self, outputs: Any, records: IntArray) -> FloatArray:
@@ -46,6 +50,7 @@ class KnownScorer(Scorer):
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
+        self.may_draw = not type(mechanism).__module__.startswith("dprisk.")
 
     def scores(self, outputs: Any, records: IntArray) -> FloatArray:
         with self._understood(outputs):

@@ -76,6 +76,11 @@ class Several(Experiment[Tallies]):
         """Where the suspects of each design begin, and where those of the last end."""
         return np.cumsum([0, *(design.size for design in self.designs)])
 
+    @property
+    def may_draw(self) -> bool:
+        """If one of the designs may."""
+        return any(design.may_draw for design in self.designs)
+
     def draw(self, count: int, rng: np.random.Generator) -> IntArray:
         """Suspects, uniformly among those of the design whose turn it is."""
         turn = np.arange(count) % len(self.designs)

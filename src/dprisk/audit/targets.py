@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from dprisk.audit.adapters import NEEDS, Adapted, adapt, version_of
 from dprisk.audit.outputs import Recorded, as_outputs, recorded
-from dprisk.audit.randomness import generator_parameter, held_randomness, seeded, set_aside
+from dprisk.audit.randomness import generator_parameter, held_randomness, seeded
 from dprisk.audit.timeouts import LONGEST, NO_TIMER, SHORTEST, NoTimerError, OutOfTimeError, stopwatch
 from dprisk.errors import AuditedCodeError, TargetError, as_number, as_whole, fail, require
 from dprisk.guarantees import Guarantee, as_guarantee
@@ -148,13 +148,11 @@ class CodeTarget(Target):
             function, *more = self._function(seed)
             for start in range(0, len(chosen), step) if chosen else [0]:
                 part = chosen[start : start + step]
-                outputs = as_outputs(
+                yield as_outputs(
                     self._batch(function, part, numbers, seed)
                     if self.batch
                     else self._each(map(function, part, *more), part, numbers[: start + len(part)], seed)
                 )
-                with set_aside() if start + step < len(chosen) else contextlib.nullcontext():
-                    yield outputs
 
     def _each(self, results: Iterator[Any], chosen: list[Any], numbers: IntArray, seed: int) -> list[Any]:
         """The results for the chosen records, the last of those whose numbers are given."""
