@@ -24,7 +24,8 @@ import pytest
 
 from dprisk.audit import adapters
 from dprisk.audit.randomness import kept
-from dprisk.audit.targets import Target, as_outputs, as_target, central, recorded, repeats
+from dprisk.audit.targets import Target, as_outputs, as_target, central, recorded
+from dprisk.audit.trials import repeats
 from dprisk.errors import AuditedCodeError, DpriskError, InputFileError, ParameterError, TargetError
 from dprisk.guarantees import PureDP
 from dprisk.mechanisms import GRR, SUE, Product

@@ -134,6 +134,20 @@ class Design(Experiment[Counts]):
         return {"suspects": self.size, "margin": self.margin, "evidence": self.scorer.describe()}
 
 
+@dataclass(frozen=True)
+class _Wanted:
+    """What each of `count` designs is for: a certificate at this alpha and delta, from so many runs."""
+
+    runs: int
+    alpha: float
+    delta: float
+    count: int
+
+    def worth(self, right: float, wrong: float, suspects: int) -> float:
+        """The certificate to expect where a run is answered right and wrong with these chances."""
+        return expected_certificate(right, wrong, self.runs, suspects, self.alpha, self.delta)
+
+
 def choose(
     target: Target, scorer: KnownScorer | None, runs: int, alpha: float, delta: float, rng: np.random.Generator
 ) -> Design:
@@ -155,22 +169,16 @@ def choose_several(
 
     Each is worth what it certifies with its share of the runs and of alpha.
     """
-    runs, alpha = max(1, runs // count), alpha / count
+    wanted = _Wanted(max(1, runs // count), alpha / count, delta, count)
     if scorer is None:
-        return _choose_learned(target, runs, alpha, delta, rng, count, learners)
+        return _choose_learned(target, wanted, rng, learners)
     if isinstance(scorer.mechanism, SetProtocol):
-        return _choose_for_sets(scorer, scorer.mechanism, runs, alpha, delta, rng, count)
-    return _choose_known(target, scorer, runs, alpha, delta, rng, count)
+        return _choose_for_sets(scorer, scorer.mechanism, wanted, rng)
+    return _choose_known(target, scorer, wanted, rng)
 
 
 def _choose_for_sets(
-    scorer: KnownScorer,
-    protocol: SetProtocol,
-    runs: int,
-    alpha: float,
-    delta: float,
-    rng: np.random.Generator,
-    count: int,
+    scorer: KnownScorer, protocol: SetProtocol, wanted: _Wanted, rng: np.random.Generator
 ) -> list[Design]:
     """Answer if exactly one suspect is in the reported set: how often that is right and wrong is known.
 
@@ -178,17 +186,15 @@ def _choose_for_sets(
     """
     sizes = np.union1d(_sizes(protocol.size, protocol.epsilon), [protocol.size])
     right, wrong = protocol.hit(sizes - 1), (sizes - 1) * protocol.miss(sizes - 1)
-    worth = [
-        expected_certificate(float(p), float(q), runs, int(size), alpha, delta)
-        for p, q, size in zip(right, wrong, sizes, strict=True)
-    ]
-    margin, orders = protocol.epsilon * (1 - 1e-9) or 1e-9, [rng.permutation(protocol.size) for _ in range(count)]
+    worth = [wanted.worth(float(p), float(q), int(size)) for p, q, size in zip(right, wrong, sizes, strict=True)]
+    margin = protocol.epsilon * (1 - 1e-9) or 1e-9
+    orders = [rng.permutation(protocol.size) for _ in range(wanted.count)]
     found = [
         (value, Design(order[:size], margin, scorer))
         for value, size in zip(worth, sizes, strict=True)
         for order in orders
     ]
-    return _with_other_suspects(found, count)
+    return _with_other_suspects(found, wanted.count)
 
 
 def _with_other_suspects(found: list[tuple[float, Design]], count: int) -> list[Design]:
@@ -199,15 +205,7 @@ def _with_other_suspects(found: list[tuple[float, Design]], count: int) -> list[
     return list(best.values())[:count]
 
 
-def _choose_known(
-    target: Target,
-    scorer: KnownScorer,
-    runs: int,
-    alpha: float,
-    delta: float,
-    rng: np.random.Generator,
-    count: int,
-) -> list[Design]:
+def _choose_known(target: Target, scorer: KnownScorer, wanted: _Wanted, rng: np.random.Generator) -> list[Design]:
     """Sizes up to a few times e^epsilon and distant pairs are tried, on the mechanism, not on the code under test.
 
     What an answer is right with is read off the likelihood: for tiny rates of error no pilot would see one. Once a few
@@ -224,13 +222,13 @@ def _choose_known(
         for margin in _margins(lead):
             answered = lead >= margin
             rates = float((sure * answered).mean()), float(((1 - sure) * answered).mean())
-            worth = expected_certificate(*rates, runs, size, alpha, delta)
+            worth = wanted.worth(*rates, size)
             if worth > best * (1 + 1e-9):
                 best, worse = worth, 0
             found.append((worth, Design(universe, float(margin), scorer)))
         if worse == MOST_WORSE:
             break
-    return _with_other_suspects(found, count)
+    return _with_other_suspects(found, wanted.count)
 
 
 def _epsilon(mechanism: Mechanism) -> float:
@@ -263,18 +261,13 @@ def _distant_pairs(scorer: KnownScorer, rng: np.random.Generator) -> list[IntArr
 
 
 def _choose_learned(
-    target: Target,
-    runs: int,
-    alpha: float,
-    delta: float,
-    rng: np.random.Generator,
-    count: int,
-    learners: Sequence[Learner],
+    target: Target, wanted: _Wanted, rng: np.random.Generator, learners: Sequence[Learner]
 ) -> list[Design]:
     """Pilot runs of the code itself, the same number for each of the records that are looked at."""
     every = rng.permutation(target.size)[:MOST_LEARNED]
-    pilot = rng.permutation(np.repeat(every, pilot_runs(every.size, count * runs)))
-    return learned_designs(target.sample(pilot, rng), pilot, runs, alpha, delta, count, learners)
+    pilot = rng.permutation(np.repeat(every, pilot_runs(every.size, wanted.count * wanted.runs)))
+    outputs = target.sample(pilot, rng)
+    return learned_designs(outputs, pilot, wanted.runs, wanted.alpha, wanted.delta, wanted.count, learners)
 
 
 def pilot_runs(records: int, runs: int) -> int:
@@ -308,7 +301,7 @@ def learned_designs(
             scores = np.empty((records.size, every.size))
             for number, scorer in enumerate(scorers):
                 scores[fold == number] = scorer.scores(outputs[fold == number], every)
-            found += _tried(scorers[0], scores, fold, records, every, (runs, alpha, delta))
+            found += _tried(scorers[0], scores, fold, records, every, _Wanted(runs, alpha, delta, count))
     return _with_other_suspects(found, count)
 
 
@@ -318,13 +311,12 @@ def _tried(
     fold: IntArray,
     records: IntArray,
     every: IntArray,
-    settings: tuple[int, float, float],
+    wanted: _Wanted,
 ) -> list[tuple[float, Design]]:
     """Designs with the scores of the first fold, and what they are worth by those of all.
 
     The folds differ in how far leads go, so a margin is the same quantile of the leads in each.
     """
-    runs, alpha, delta = settings
     found = [(-1.0, Design(every[:2], 1e-9, scorer))]
     for places in _suspects(scores, records, every):
         universe = every[places]
@@ -336,8 +328,8 @@ def _tried(
             answered = lead >= margin[part]
             correct, wrong = int((right & answered).sum()), int((~right & answered).sum())
             rates = (correct + 1) / (mine.sum() + 2), (wrong + 1) / (mine.sum() + 2)
-            seen = expected_certificate(*rates, float(mine.sum()), universe.size, DOUBT, delta)  # luck left out
-            hoped = expected_certificate(*rates, runs, universe.size, alpha, delta)
+            seen = expected_certificate(*rates, float(mine.sum()), universe.size, DOUBT, wanted.delta)  # luck left out
+            hoped = wanted.worth(*rates, universe.size)
             worth = min(seen, hoped) + 1e-6 * hoped  # hope decides where pilot runs show nothing
             found.append((worth, Design(universe, float(margin[0]), scorer)))
     return found

@@ -9,7 +9,6 @@ import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +22,15 @@ from dprisk.audit.guessing import choose_guessing
 from dprisk.audit.learned import EVERY, Classifier, Learner
 from dprisk.audit.outputs import Recorded
 from dprisk.audit.randomness import kept
+from dprisk.audit.references import Reference
 from dprisk.audit.report import AuditReport
 from dprisk.audit.restriction import restricted
 from dprisk.audit.scores import GuessScorer, KnownScorer, Scorer
 from dprisk.audit.several import Several
 from dprisk.audit.statistics import Counts
-from dprisk.audit.targets import CodeTarget, MechanismTarget, Reference, Target, _same, as_target, repeats
-from dprisk.errors import InputFileError, ParameterError, TargetError, ThreatError, as_number, as_whole, fail, require
+from dprisk.audit.targets import CodeTarget, MechanismTarget, Target, as_target
+from dprisk.audit.trials import require_own_noise, tried
+from dprisk.errors import InputFileError, ParameterError, ThreatError, as_number, as_whole, fail, require
 from dprisk.estimate import Guesser
 from dprisk.guarantees import ApproxDP, Guarantee
 from dprisk.mechanisms import Mechanism
@@ -41,7 +42,6 @@ MOST_CALLS = 10_000  # the same at most
 PARTS = 20  # blocks to share out and to record, unless they would be smaller or larger than that
 LOOKS = 100  # runs of unknown code in a block if the audit may end at each
 EARLY = 20_000  # runs that an audit which may end early is designed for, so that its pilot is short
-SAME = 32  # runs of one record in a batch: never all alike twice, and different, if each has its own noise
 HELD = 1 << 21  # bytes of outputs of a known mechanism that are held at once, few enough to stay in the cache
 
 
@@ -99,8 +99,8 @@ def audit(
     started = time.perf_counter()
     target = as_target(subject, records, batch=batch, parameters=parameters, post=post, timeout=timeout)
     require(target.size >= 2, "An audit needs at least two possible records.", ParameterError)
-    target = _tried(target)
-    _require_own_noise(target)
+    target = tried(target)
+    require_own_noise(target)
     own = target.mechanism if isinstance(target, MechanismTarget) else None
     promise = _claim(target.claim if claim is None else claim, own)
     runs, seed, n_jobs = as_whole("runs", runs), as_whole("seed", seed, least=0), as_whole("n_jobs", n_jobs)
@@ -174,26 +174,6 @@ class AuditInterrupted(KeyboardInterrupt):
     def __init__(self, report: AuditReport) -> None:
         super().__init__(report.sentence())
         self.report = report
-
-
-def _tried(target: Target) -> Target:
-    """The target, marked if two runs from one seed differed, as those of code that makes its own generators do."""
-    if not isinstance(target, CodeTarget) or not target.reproducible or repeats(target, runs=2):
-        return target
-    return replace(target, reproducible=False, note="The same seed gave other outputs: it draws what cannot be seeded.")
-
-
-def _require_own_noise(target: Target) -> None:
-    """Refuse a batch whose records share their noise: its runs are not independent, and no certificate holds."""
-    if not isinstance(target, CodeTarget) or not target.batch:
-        return
-    one, two = (target.sample(np.zeros(SAME, dtype=np.int64), np.random.default_rng(seed)) for seed in range(2))
-    require(
-        not (_same(one[1:], one[:-1]) and _same(two[1:], two[:-1])) or _same(one, two),
-        f"{target.name} gives all records of a batch the same noise, so its runs are not independent. Draw noise for "
-        "each record, as with size=len(records), or leave out batch.",
-        TargetError,
-    )
 
 
 def _identity(target: Target, design: Experiment[Any], plan: Plan, alpha: float, stop_early: bool) -> dict[str, Any]:

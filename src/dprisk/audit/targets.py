@@ -4,35 +4,31 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import difflib
-import importlib
 import inspect
 import itertools
-import os
 import signal
-import sys
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.audit.adapters import NEEDS, Adapted, adapt, version_of
+from dprisk.audit.adapters import Adapted, adapt, version_of
 from dprisk.audit.outputs import Recorded, as_outputs, recorded
 from dprisk.audit.randomness import generator_parameter, held_randomness, seeded
+from dprisk.audit.references import Reference, name_of
 from dprisk.audit.timeouts import LONGEST, NO_TIMER, SHORTEST, NoTimerError, OutOfTimeError, stopwatch
-from dprisk.errors import AuditedCodeError, TargetError, as_number, as_whole, fail, require
+from dprisk.errors import AuditedCodeError, TargetError, as_number, as_whole, require
 from dprisk.guarantees import Guarantee, as_guarantee
 from dprisk.mechanisms import Mechanism
 from dprisk.types import AnyArray, IntArray
 
-__all__ = ["Recorded", "Target", "as_outputs", "as_target", "central", "recorded", "repeats"]
+__all__ = ["Recorded", "Target", "as_outputs", "as_target", "central", "recorded"]
 
 PACKAGE = Path(__file__).parents[1]
 MOST_RECORDS = 10_000_000  # of code
@@ -306,7 +302,9 @@ def as_target(
         labelled = code if records is None or isinstance(records, int) else code.labelled(records)
         require(not isinstance(records, int) or records == code.size, f"{code!r} has {code.size} records.", TargetError)
         return _relabelled(MechanismTarget(labelled), promise, name)
-    require(not isinstance(code, type), f"{_name(code)} is a class; give an object of it, or a function.", TargetError)
+    require(
+        not isinstance(code, type), f"{name_of(code)} is a class; give an object of it, or a function.", TargetError
+    )
     listed = _listed(records)
     adapted = adapt(code, listed)
     if adapted is not None:
@@ -327,13 +325,13 @@ def as_target(
         )
     _require_function(code)
     require(
-        listed is not None, f"{_name(code)} does not tell its records: pass records=[...], or how many.", TargetError
+        listed is not None, f"{name_of(code)} does not tell its records: pass records=[...], or how many.", TargetError
     )
     _check_signature(code, parameters or {}, batch)
     system = held_randomness(code)[1]
     module = (getattr(inspect.unwrap(code), "__module__", None) or "").split(".")[0]
     return CodeTarget(
-        name=name or (reference.text if reference else _name(code)),
+        name=name or (reference.text if reference else name_of(code)),
         records=tuple(listed or ()),
         code=reference or code,
         batch=batch,
@@ -392,7 +390,7 @@ def central(
         )
         base = base.astype(np.result_type(base, joint))
     whole = _Central(reference or code, base, place)
-    shown = name or (reference.text if reference else _name(code))
+    shown = name or (reference.text if reference else name_of(code))
     return as_target(
         whole,
         listed,
@@ -402,67 +400,6 @@ def central(
         timeout=timeout,
         name=f"{shown} on {len(base)} others" if place is None else f"{shown} on {len(base)} people",
     )
-
-
-def repeats(target: Target, seed: int = 0, runs: int = 64) -> bool:
-    """Whether the same seed gave the same outputs, tried on two blocks of a few runs.
-
-    False is certain; True is not, if the code uses its randomness rarely.
-    """
-    numbers = np.arange(runs) % target.size
-    one, two = (target.sample(numbers, np.random.default_rng(seed)) for _ in range(2))
-    return _same(one, two)
-
-
-def _same(one: Any, two: Any) -> bool:
-    if isinstance(one, tuple):
-        return all(map(_same, one, two))
-    return bool(np.array_equal(one, two, equal_nan=one.dtype.kind == "f"))
-
-
-@dataclass(frozen=True)
-class Reference:
-    """Code named by text, "package.module:function", imported anew in every process."""
-
-    text: str
-    directory: str
-
-    @classmethod
-    def parse(cls, text: str) -> Reference:
-        """The name, checked for its form; modules are looked for in the current directory too."""
-        module, colon, function = text.partition(":")
-        parts = [*module.split("."), *function.split(".")]
-        meant = text.replace("/", ".").replace(".py:", ":") if colon else ":".join(text.rsplit(".", 1))
-        near = f"; did you mean {meant!r}?" if meant != text and not text.endswith(".py") else "."
-        require(
-            colon == ":" and ".py:" not in text and all(part.isidentifier() for part in parts),
-            f"Code is named as package.module:function, got {text!r}{near}",
-            TargetError,
-        )
-        return cls(text, os.getcwd())
-
-    def load(self) -> Any:
-        """The object of that name. The directory stays on the module search path, as with `python -m`."""
-        name, _, path = self.text.partition(":")
-        if self.directory not in sys.path:
-            sys.path.insert(0, self.directory)
-        try:
-            found: Any = importlib.import_module(name)
-        except ModuleNotFoundError as problem:
-            if problem.name is not None and (name == problem.name or name.startswith(problem.name + ".")):
-                message = f"There is no module {problem.name!r}, neither installed nor in {self.directory}."
-                raise TargetError(message) from problem
-            raise TargetError(f"{name} imports {problem.name!r}, which is not installed.{_hint(problem)}") from problem
-        except (Exception, SystemExit) as problem:
-            message = f"{name} fails when it is imported: {type(problem).__name__}: {problem}.{_hint(problem)}"
-            raise TargetError(message) from problem
-        for part in path.split("."):
-            if not hasattr(found, part):
-                near = difflib.get_close_matches(part, dir(found), n=1)
-                where = name if isinstance(found, ModuleType) else _name(found)
-                fail(f"{where} has no {part!r}" + (f"; did you mean {near[0]!r}?" if near else "."), TargetError)
-            found = getattr(found, part)
-        return found
 
 
 @dataclass(frozen=True)
@@ -482,6 +419,7 @@ class _Central:
     def __init__(self, code: Any, base: Any, place: int | None) -> None:
         self.code, self.base, self.place = code, base, place
         self.function: Callable[..., Any] = code.load() if isinstance(code, Reference) else code
+        self.__qualname__ = name_of(self.function)
         with contextlib.suppress(TypeError, ValueError):  # some built-in functions do not tell
             self.__signature__ = inspect.signature(self.function)
 
@@ -508,8 +446,8 @@ def _require_function(code: Any) -> None:
     require(callable(code), f"{code!r} cannot be called; give a function of one record, or its name.", TargetError)
     require(
         not any(map(inspect.iscoroutinefunction, (code, code.__call__))) and not inspect.isasyncgenfunction(code),
-        f"{_name(code)} is an async function, which gives no output when it is called; wrap it in a function that runs "
-        "it, as with asyncio.run.",
+        f"{name_of(code)} is an async function, which gives no output when it is called; wrap it in a function "
+        "that runs it, as with asyncio.run.",
         TargetError,
     )
 
@@ -544,7 +482,7 @@ def _check_signature(function: Any, parameters: Mapping[str, Any], batch: bool) 
             if needed
             else str(problem)
         )
-        message = f"{_name(function)} cannot be called with {what} as its first argument: {advice}."
+        message = f"{name_of(function)} cannot be called with {what} as its first argument: {advice}."
         raise TargetError(message) from None
 
 
@@ -590,15 +528,6 @@ def _relabelled(target: Target, claim: Guarantee | None, name: str | None) -> Ta
     return same
 
 
-def _name(code: Any) -> str:
-    """What a person calls this code."""
-    if isinstance(code, partial):
-        return _name(code.func)
-    if isinstance(code, _Central):
-        return _name(code.function)
-    return str(getattr(code, "__qualname__", None) or getattr(code, "__name__", None) or type(code).__name__)
-
-
 def _place(problem: BaseException) -> str:
     """The last line that ran in the file of the audited code, which begins behind the frames of dprisk."""
     frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(problem.__traceback__)]
@@ -611,12 +540,3 @@ def _distribution(module: str) -> str | None:
     """The installed library that a module belongs to, if it has the same name."""
     library = module.replace("_", "-")
     return library if version_of(library) is not None else None
-
-
-def _hint(problem: BaseException) -> str:
-    """What a library that fails to import is known to need."""
-    roots = {
-        str(frame.f_globals.get("__name__", "")).split(".")[0] for frame, _ in traceback.walk_tb(problem.__traceback__)
-    }
-    known = [NEEDS[root] for root in sorted(roots) if root in NEEDS]
-    return f" {known[0]}." if known else ""

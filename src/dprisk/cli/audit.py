@@ -13,10 +13,11 @@ import click
 from click.core import ParameterSource
 
 from dprisk.audit.outputs import recorded
+from dprisk.audit.references import Reference
 from dprisk.audit.report import AuditReport, rounded_down
 from dprisk.audit.run import AuditInterrupted, audit, audit_recorded
 from dprisk.audit.statistics import Counts, anytime_epsilon
-from dprisk.audit.targets import Reference, as_target, require_few
+from dprisk.audit.targets import as_target, require_few
 from dprisk.cli.cluster import workers
 from dprisk.cli.names import MECHANISMS, OF_A_MECHANISM, OF_A_THREAT, SPACED, Kind, Options, flag, options
 from dprisk.cli.threats import named_knowledge, named_prior
