@@ -164,7 +164,7 @@ def test_an_estimate_is_marked(capsys: pytest.CaptureFixture[str], monkeypatch: 
         ("--mechanism grr --epsilon 1 --size 5 --prior uniform:3", "takes no number"),
         ("--mechanism grr --epsilon 1 --size 5 --seed -1", "a whole number of at least 0"),
         ("--mechanism grr --epsilon 1 --size 5 --samples 1", "at least 2"),
-        ("--mechanism grr --epsilon 1 --size 99999999999999", "more memory"),
+        ("--mechanism grr --epsilon 1 --size 99999999999999", "at most 100,000,000"),
         ("--mechanism grr --epsilon 1 --prior {twice}", "two columns `count`"),
         ("--mechanism grr --epsilon 1 --prior {mixed} --within 5", "Some labels are numbers and some are not"),
         ("--mechanism grr --epsilon 1 --prior {prior} --knows {doubled}", "names a record twice"),
@@ -190,6 +190,18 @@ def test_wrong_input_gets_one_sentence_and_exit_code_2(
     assert message in err
     assert err.startswith("Error: ")
     assert len(err.strip().splitlines()) == 1
+
+
+def test_too_little_memory_gets_one_sentence(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr(sys.modules["dprisk.cli.main"], "assess", full)
+    code, out, err = run(capsys, monkeypatch, *["assess", "--mechanism", "grr", "--epsilon", "1", "--size", "10"])
+    assert (code, out) == (2, "")
+    assert "more memory" in err
 
 
 def test_the_demo_answers_its_question(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,6 +96,7 @@ def test_number_labels_are_positions_text_labels_are_not() -> None:
         (lambda: Prior.from_column([]), "column is empty"),
         (lambda: Prior.from_column(pd.Series(["a", None])), r"missing values \(1\)"),
         (lambda: Prior.zipf(3, -1.0), "exponent"),
+        (lambda: Prior.uniform(10**9), "at most 100,000,000 of them, got 1,000,000,000"),
         (lambda: Prior.geometric(3, 2.0), "ratio"),
         (lambda: Threat(Prior.uniform(3), knows=[0, 1]), "2 records, the prior has 3"),
         (lambda: Threat(Prior.uniform(3), knows="some"), "'none', 'all'"),

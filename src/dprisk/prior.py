@@ -15,6 +15,7 @@ from dprisk.tables import as_floats, encode, listed, natural, numbers, read_csv,
 from dprisk.types import FloatArray, IntArray
 
 SUM_TOLERANCE = 1e-9
+MOST_RECORDS = 10**8  # that are listed one by one: each takes some ten bytes in several arrays
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,7 +50,7 @@ class Prior:
     @classmethod
     def uniform(cls, size: int, labels: Iterable[Any] | None = None) -> Self:
         """Every one of `size` records equally likely."""
-        size = as_size(size)
+        size = _listable(size)
         return cls(np.full(size, 1 / size), labels)
 
     @classmethod
@@ -112,7 +113,7 @@ class Prior:
     @classmethod
     def zipf(cls, size: int, exponent: float = 1.0) -> Self:
         """The k-th record has weight k ** -exponent."""
-        size = as_size(size)
+        size = _listable(size)
         exponent = as_number("the zipf exponent", exponent)
         require(0 <= exponent < np.inf, f"the zipf exponent must be finite and at least 0, got {exponent}", PriorError)
         return cls.from_counts(np.arange(1, size + 1) ** -exponent)
@@ -120,7 +121,7 @@ class Prior:
     @classmethod
     def geometric(cls, size: int, ratio: float = 0.5) -> Self:
         """Each record is `ratio` times as likely as the one before it."""
-        size = as_size(size)
+        size = _listable(size)
         ratio = as_number("the ratio", ratio)
         require(0 < ratio <= 1, f"the ratio must lie in (0, 1], got {ratio}", PriorError)
         return cls.from_counts(ratio ** np.arange(size))
@@ -249,3 +250,13 @@ def _labels(labels: Iterable[Any] | None, size: int) -> tuple[Any, ...] | None:
 
 def _names(table: Mapping[str, Any]) -> str:
     return ", ".join(f"`{name}`" for name in table)
+
+
+def _listable(size: int) -> int:
+    number = as_size(size)
+    require(
+        number <= MOST_RECORDS,
+        f"A prior lists every possible record, at most {MOST_RECORDS:,} of them, got {number:,}; group the records.",
+        PriorError,
+    )
+    return number

@@ -29,4 +29,4 @@ class Optimum:
     @property
     def success(self) -> float:
         """ReRo of the best attacker."""
-        return math.fsum(self.success_by_group)
+        return min(1.0, math.fsum(self.success_by_group))  # rounding may take a sure success beyond
