@@ -10,13 +10,13 @@ from dprisk.audit.design import choose
 from dprisk.audit.scores import KnownScorer
 from dprisk.audit.targets import as_target
 from dprisk.mechanisms.base import Mechanism, leads
-from dprisk.mechanisms.sets import _bernoulli
+from dprisk.mechanisms.bits import draw_bits
 
 
 @pytest.mark.parametrize("probability", [0.0, 1e-300, 1e-4, 0.01, 0.0157, 0.25, 0.3, 0.999, 1.0])
 def test_bits_have_their_rate_and_are_independent(probability: float) -> None:
     bits = np.ones((400, 501), dtype=bool)
-    _bernoulli(probability, bits, np.random.default_rng(1))
+    draw_bits(probability, bits, np.random.default_rng(1))
     assert stats.binomtest(int(bits.sum()), bits.size, probability).pvalue > 1e-4
     pairs = int((bits[:, 1:] & bits[:, :-1]).sum())  # neighbours
     spread = np.sqrt(bits[:, 1:].size * probability**2 * (1 - probability) * (1 + 3 * probability))

@@ -3,6 +3,7 @@
 import contextlib
 import csv
 import gzip
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import numpy as np
 
 from dprisk.errors import DpriskError, InputFileError, ThreatError, fail, require
 from dprisk.types import FloatArray, IntArray, Table
+
+_PADDED = re.compile(r"[+-]?0\d")  # a code such as 007, no number
 
 
 def read_csv(path: str | Path) -> dict[str, list[str]]:
@@ -65,6 +68,16 @@ def numbers(column: Sequence[str], name: str, path: str | Path) -> list[float]:
             message = f"{path}, record {record}: `{name}` must be a number, got {text!r}."
             raise InputFileError(message) from None
     return values
+
+
+def readable(column: Sequence[str]) -> list[int] | list[float] | None:
+    """Text as numbers if every entry can be read as one, in any notation; None if not, or for codes such as 007."""
+    if any(map(_PADDED.match, column)):
+        return None
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return [kind(entry) for entry in column]
+    return None
 
 
 def natural(column: Sequence[str]) -> list[Any]:

@@ -99,8 +99,6 @@ class Gains:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Gains) and self.to_dict() == other.to_dict()
 
-    __hash__ = None  # type: ignore[assignment]
-
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
         return {"masses": self.masses.tolist(), "hits": self.hits.tolist(), "misses": self.misses.tolist()}

@@ -97,16 +97,16 @@ def _run(plan: Plan, numbers: list[int], executor: Executor | None, n_jobs: int)
         _require_sendable(plan)
     done = failures = 0
     while True:
-        own = ProcessPoolExecutor(n_jobs, initializer=_leave_in_time) if executor is None else None
+        pool = ProcessPoolExecutor(n_jobs, initializer=_leave_in_time) if executor is None else executor
         before = done
         try:
-            for tally in _submitted(plan, numbers[done:], own or executor, n_jobs):  # type: ignore[arg-type]
+            for tally in _submitted(plan, numbers[done:], pool, n_jobs):
                 yield tally
                 done += 1
             return
         except BrokenExecutor as problem:
             failures = failures + 1 if done == before else 1
-            if own is None or failures > RETRIES:
+            if executor is not None or failures > RETRIES:
                 died = f"A worker died {failures} times in a row"
                 raise TargetError(_died(died, plan, numbers[done])) from problem
         except Exception as problem:
@@ -115,8 +115,8 @@ def _run(plan: Plan, numbers: list[int], executor: Executor | None, n_jobs: int)
                 raise
             raise TargetError(lost) from problem
         finally:
-            if own is not None:
-                own.shutdown(wait=False, cancel_futures=True)
+            if executor is None:
+                pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _died(what: str, plan: Plan, block: int) -> str:

@@ -16,8 +16,9 @@ import numpy as np
 
 from dprisk.audit import statistics
 from dprisk.audit.advantage import Bet
+from dprisk.audit.comparison import comparable
 from dprisk.audit.experiment import Experiment
-from dprisk.audit.learned import EVERY, Learner, comparable
+from dprisk.audit.learned import EVERY, Learner
 from dprisk.audit.scores import KnownScorer, Scorer
 from dprisk.audit.statistics import Counts, expected_certificate
 from dprisk.audit.targets import Target

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from dprisk.audit.advantage import Bet, Gains, epsilon_from_advantage
+from dprisk.audit.comparison import comparable
 from dprisk.audit.design import FEWEST_PILOT_RUNS, MOST_LEARNED, PILOT_CELLS, PILOT_RUNS, pilot_runs
 from dprisk.audit.experiment import Experiment
-from dprisk.audit.learned import EVERY, Learner, comparable
+from dprisk.audit.learned import EVERY, Learner
 from dprisk.audit.scores import GuessScorer, KnownScorer, Scorer
 from dprisk.audit.statistics import clopper_pearson
 from dprisk.audit.targets import Target

@@ -7,17 +7,14 @@ Unless told, an audit tries the first two and keeps what promises more on pilot 
 
 from __future__ import annotations
 
-import contextlib
 import copy
-import hashlib
-import reprlib
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from dprisk.audit.comparison import as_numbers, columns_of, rows_of, sortable
 from dprisk.audit.outputs import as_objects
 from dprisk.audit.scores import Scorer
 from dprisk.errors import ParameterError, TargetError, require
@@ -35,7 +32,6 @@ REACH = 3.0  # of a kernel, in standard deviations, times n^(-1/(d+4))
 CELLS = 1 << 20  # distances that are held at once
 FARTHEST = 1e30  # a coordinate beyond which kernels do not reach, and where fourth powers of squares overflow
 HUGE = 1e100  # a number beyond which squares overflow
-LONG = 200  # characters of an output beyond which its digest is compared instead
 LEAST = 1e-12  # probability that a classifier is taken to mean at least
 
 
@@ -73,7 +69,7 @@ class Kernels(Learner):
     def suits(self, outputs: Any) -> bool:
         if not isinstance(outputs, np.ndarray) or outputs.dtype.kind not in "iuf" or outputs.ndim > 2:
             return False
-        columns = _columns(outputs)
+        columns = columns_of(outputs)
         if outputs.ndim == 1:
             return np.unique(outputs).size > MOST_VALUES  # odd numbers have places of their own
         if not 1 <= len(columns) <= MOST_COLUMNS or not np.all(np.abs(outputs) < HUGE):
@@ -100,20 +96,6 @@ class Classifier(Learner):
         return ClassifierScorer(self.model, outputs, records)
 
 
-def comparable(outputs: Any) -> Any:
-    """Pilot outputs as they can be learned from; refused if they are compared as a whole and never twice the same."""
-    outputs = mostly_numbers(outputs)
-    if isinstance(outputs, np.ndarray) and outputs.dtype.kind not in "biuf":
-        require(
-            len(set(_comparable(outputs).tolist())) < len(outputs),
-            f"No two outputs of the pilot runs are alike, such as {reprlib.repr(outputs[0])}, so nothing can be "
-            "learned from them. Return floats, or lists of them (tuples, text and others are compared as a whole), or "
-            "give the mechanism that the code claims to be as `family`.",
-            TargetError,
-        )
-    return outputs
-
-
 class _Learned(Scorer):
     """What was learned about the records in `known`; the others have no scores.
 
@@ -137,7 +119,7 @@ class _Learned(Scorer):
         if (outputs.dtype.kind == "O") == (self.kind == "O") and outputs.shape[1:] == self.shape:
             return outputs
         values = outputs.tolist()
-        return as_objects(values) if self.kind == "O" else _as_numbers(values, self.shape)
+        return as_objects(values) if self.kind == "O" else as_numbers(values, self.shape)
 
     def _places(self, records: IntArray) -> IntArray:
         return np.searchsorted(self.known, records)
@@ -155,13 +137,13 @@ class FrequencyScorer(_Learned):
     def __init__(self, outputs: Any, records: IntArray, smooth: bool = False) -> None:
         codes = self._learn(outputs, records)
         self.smooth = smooth
-        self.columns = [_Frequencies(column, codes, self.known.size, smooth) for column in _columns(outputs)]
+        self.columns = [_Frequencies(column, codes, self.known.size, smooth) for column in columns_of(outputs)]
 
     def scores(self, outputs: Any, records: IntArray) -> FloatArray:
         places = self._places(records)
         outputs = self._alike(outputs)
         total = np.zeros((len(outputs), records.size))
-        for column, known in zip(_columns(outputs), self.columns, strict=True):
+        for column, known in zip(columns_of(outputs), self.columns, strict=True):
             total += known.logs(column)[:, places]
         return total
 
@@ -181,7 +163,7 @@ class KernelScorer(_Learned):
 
     def __init__(self, outputs: FloatArray, records: IntArray) -> None:
         codes = self._learn(outputs, records)
-        vectors = _rows(outputs)
+        vectors = rows_of(outputs)
         most = min(MOST_POINTS, max(FEWEST_POINTS, ALL_POINTS // self.known.size))
         inside = vectors - np.array([vectors[codes == code].mean(axis=0) for code in range(self.known.size)])[codes]
         variance, axes = np.linalg.eigh(inside.T @ inside / len(inside))
@@ -191,7 +173,7 @@ class KernelScorer(_Learned):
         self.reach = REACH * most ** (-1 / (points.shape[1] + 4))
 
     def scores(self, outputs: Any, records: IntArray) -> FloatArray:
-        vectors = _rows(self._alike(outputs))
+        vectors = rows_of(self._alike(outputs))
         usual: BoolArray = np.all(np.abs(vectors) < HUGE, axis=1)  # an output with other entries says nothing
         scaled = np.where(usual[:, None], vectors, 0.0) @ self.scale
         usual &= np.all(np.abs(scaled) < FARTHEST, axis=1)
@@ -263,7 +245,7 @@ class _Frequencies:
     """How often each value, or bin of values, was seen for each record. What is no number has places of its own."""
 
     def __init__(self, values: Any, records: IntArray, size: int, smooth: bool) -> None:
-        array = _comparable(values)
+        array = sortable(values)
         self.values = np.unique(array)
         self.edges: FloatArray | None = None
         if self.values.size > MOST_VALUES and np.issubdtype(array.dtype, np.number):
@@ -280,7 +262,7 @@ class _Frequencies:
         self.table: FloatArray = np.log(table / table.sum(axis=1, keepdims=True))
 
     def logs(self, values: Any) -> FloatArray:
-        return np.asarray(self.table[:, self._codes(_comparable(values))].T)
+        return np.asarray(self.table[:, self._codes(sortable(values))].T)
 
     def _codes(self, array: AnyArray) -> IntArray:
         """The column of each value; the last is for values that were not there to learn from."""
@@ -306,11 +288,6 @@ def _smoothed(table: FloatArray, bins: int) -> FloatArray:
 _ODD: tuple[Callable[[Any], Any], ...] = (np.isnan, np.isposinf, np.isneginf)
 
 
-def _rows(outputs: AnyArray) -> FloatArray:
-    """Outputs as rows of numbers."""
-    return outputs.reshape(len(outputs), -1).astype(float)
-
-
 def _features(outputs: Any, kind: str) -> FloatArray:
     """Outputs as rows of finite numbers; what is no number, or infinite, is 0.
 
@@ -322,66 +299,9 @@ def _features(outputs: Any, kind: str) -> FloatArray:
         "`scorer`.",
         TargetError,
     )
-    rows = _rows(outputs)
+    rows = rows_of(outputs)
     odd = [number(rows).astype(float) for number in _ODD] if kind == "f" else []
     return np.hstack([np.where(np.isfinite(rows), rows, 0.0), *odd])
-
-
-def _columns(outputs: AnyArray) -> Any:
-    """The entries of the outputs one by one: rows, tables and so on are taken apart."""
-    return outputs.reshape(len(outputs), -1).T if outputs.ndim > 1 else [outputs]
-
-
-def _comparable(values: AnyArray) -> AnyArray:
-    """Values that can be sorted: anything but numbers and text by how it is written."""
-    return np.array([_written(value) for value in values]) if values.dtype == object else values
-
-
-def _written(value: Any) -> str:
-    """A value as text, numbers in one way whatever type they have; where that is long, its digest."""
-    if isinstance(value, tuple):
-        text = f"({', '.join(map(_written, value))})"
-    else:
-        plain = value.item() if isinstance(value, np.generic) else value
-        text = repr(int(plain)) if isinstance(plain, float) and plain.is_integer() else repr(plain)
-    return text if len(text) <= LONG else hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()
-
-
-def mostly_numbers(outputs: AnyArray) -> AnyArray:
-    """Objects most of which are numbers, or vectors of one length, as these, and the rest as not a number.
-
-    So a rare None hides nothing. Numbers that would be rounded count among the rest, and tuples are compared as a whole
-    unless they are vectors, which have no entries but floats and are not all seen again and again.
-    """
-    if not isinstance(outputs, np.ndarray) or outputs.dtype.kind != "O" or outputs.size == 0:
-        return outputs
-    shapes = Counter(map(_shape, outputs))
-    shape, count = shapes.most_common(1)[0]
-    if shape is None or count <= outputs.size / 2 or (len(shapes) == 1 and len(set(outputs)) < outputs.size):
-        return outputs
-    return _as_numbers([value if _shape(value) == shape else None for value in outputs], shape)
-
-
-def _shape(value: Any) -> tuple[int, ...] | None:
-    """The shape of a number that floats hold, or of a vector of floats; None of anything else."""
-    if isinstance(value, tuple):
-        return (len(value),) if value and all(isinstance(entry, float) for entry in value) else None
-    try:
-        held = isinstance(value, int | float | np.number) and (value != value or float(value) == value)
-    except OverflowError:
-        held = False
-    return () if held else None
-
-
-def _as_numbers(values: list[Any], shape: tuple[int, ...]) -> FloatArray:
-    """Numbers, or arrays of this shape; what is none of them is not a number."""
-    rows = np.full((len(values), *shape), np.nan)
-    for place, value in enumerate(values):
-        with contextlib.suppress(TypeError, ValueError, OverflowError):
-            row = np.asarray(np.nan if isinstance(value, str) else value, dtype=float)
-            if row.shape == shape:
-                rows[place] = row
-    return rows
 
 
 EVERY: tuple[Learner, ...] = (Frequencies(), Kernels())  # what is tried unless told

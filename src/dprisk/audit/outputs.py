@@ -2,7 +2,6 @@
 
 import contextlib
 import importlib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,19 +10,28 @@ from typing import Any
 import numpy as np
 
 from dprisk.errors import InputFileError, TargetError, fail, require
-from dprisk.tables import column, column_names, encode, listed, natural, read_csv, require_file, require_present
+from dprisk.tables import (
+    column,
+    column_names,
+    encode,
+    listed,
+    natural,
+    read_csv,
+    readable,
+    require_file,
+    require_present,
+)
 from dprisk.types import AnyArray, IntArray, Table
 
 _PLAIN: dict[type, type[np.generic]] = {bool: np.bool_, int: np.int64, float: np.float64}
 _NUMBER = (bool, int, float, np.bool_, np.integer, np.floating)
-_PADDED = re.compile(r"[+-]?0\d")  # a code such as 007, no number
 
 
 def as_outputs(outputs: Sequence[Any]) -> AnyArray:
     """Outputs along the first axis.
 
-    - Numbers become a bool, integer or float array, None among floats a NaN; lists or arrays of numbers, all of one
-      shape, the rows of a larger array.
+    - Numbers become a bool, integer or float array; lists or arrays of numbers, all of one shape, the rows of a larger
+      array.
     - Anything else becomes a one-dimensional array of objects that can be counted: text, tuples such as
       (value, seed), sets. Lists, arrays and sets inside a tuple become tuples and frozen sets.
     - Lists of unequal length and objects that are only equal to themselves are refused.
@@ -40,8 +48,6 @@ def as_outputs(outputs: Sequence[Any]) -> AnyArray:
     require(
         not (values and kinds == {type(None)}), "Every output is None; does the code return its output?", TargetError
     )
-    if type(None) in kinds and all(issubclass(kind, float | np.floating | None) for kind in kinds):
-        values, kinds = [np.nan if value is None else float(value) for value in values], {float}
     if (plain := _plain(values, kinds)) is not None:
         return plain
     if values and all(issubclass(kind, _NUMBER) for kind in kinds):
@@ -82,11 +88,9 @@ def _even_rows(values: list[Any], kinds: set[type]) -> AnyArray | None:
 
 def _bits(entries: list[Any]) -> AnyArray | None:
     """True and False, and what equals them, as an array; None of others."""
-    try:
+    with contextlib.suppress(TypeError):  # no whole number, or nothing that can be in a set
         if entries and set(entries) <= {False, True} and type(entries[0]) is bool:
             return np.frombuffer(bytearray(entries), dtype=bool)
-    except TypeError:  # no whole number, or nothing that can be in a set
-        pass
     return None
 
 
@@ -239,18 +243,11 @@ def _values(values: list[Any], where: str) -> AnyArray:
     if not all(isinstance(value, str) for value in values):
         return as_outputs(values)
     filled = [value for value in values if value]
-    if not filled or any(map(_PADDED.match, filled)):
+    read = readable(filled) if filled else None
+    if read is None:
         return as_outputs(values)
-    for kind in (int, float):
-        try:
-            array = as_outputs([kind(value) for value in filled])
-        except ValueError:
-            continue
-        require(
-            len(filled) == len(values), f"{where} holds numbers and empty cells; fill or drop them.", InputFileError
-        )
-        return array
-    return as_outputs(values)
+    require(len(filled) == len(values), f"{where} holds numbers and empty cells; fill or drop them.", InputFileError)
+    return as_outputs(read)
 
 
 def _joined(columns: list[AnyArray]) -> AnyArray:

@@ -1,10 +1,9 @@
 """The command `dprisk audit`."""
 
 import json
-import re
 import sys
 import time
-from contextlib import redirect_stdout, suppress
+from contextlib import redirect_stdout
 from inspect import isroutine
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from dprisk.errors import ParameterError, fail, require
 from dprisk.guarantees import ApproxDP
 from dprisk.mechanisms import Matrix, Mechanism
 from dprisk.prior import Prior
+from dprisk.tables import readable
 from dprisk.threat import Threat, as_success
 
 OF_MECHANISMS = sorted({option for kind in MECHANISMS.values() for option in kind.options} - {"space"})
@@ -210,8 +210,7 @@ def _records(text: str) -> list[Any]:
         require(
             len(parts) > 1, f"--records {text} is one; at least two possible records are needed, as in 0..9 or 0,0.5."
         )
-        each = [_number(part) for part in parts]
-        return parts if any(isinstance(record, str) for record in each) else each
+        return readable(parts) or parts
     try:
         low, high = int(first), int(last)
     except ValueError:
@@ -219,13 +218,6 @@ def _records(text: str) -> list[Any]:
     require(low < high, f"The range {text} holds fewer than two records.")
     require_few(high - low + 1)
     return list(range(low, high + 1))
-
-
-def _number(text: str) -> int | float | str:
-    for kind in (int, float):
-        with suppress(ValueError):
-            return text if re.match(r"[+-]?0\d", text) else kind(text)
-    return text
 
 
 def _recorded(given: Options, typed: set[str]) -> AuditReport:

@@ -14,7 +14,8 @@ import numpy.typing as npt
 from dprisk.errors import MechanismError, as_epsilon, as_noise_epsilon, as_number, as_size, require
 from dprisk.guarantees import Guarantee, PureDP, TradeOff
 from dprisk.mechanisms.base import Mechanism
-from dprisk.mechanisms.sets import SAMPLE_CELLS, UnaryEncoding
+from dprisk.mechanisms.bits import SAMPLE_CELLS
+from dprisk.mechanisms.sets import UnaryEncoding
 from dprisk.tables import as_floats
 from dprisk.types import AnyArray, FloatArray, IntArray
 

@@ -25,11 +25,10 @@ import numpy.typing as npt
 from dprisk.errors import MechanismError, as_epsilon, as_number, as_size, as_whole, require
 from dprisk.guarantees import Guarantee, PureDP, TradeOff
 from dprisk.mechanisms.base import Mechanism
+from dprisk.mechanisms.bits import SAMPLE_CELLS, draw_bits, draw_subsets
 from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
 
-SAMPLE_CELLS = 1 << 19  # sets are drawn in blocks that stay in the cache
 FEW_RECORDS = 64  # records up to which their columns are looked at, rather than the members of the sets
-SPARSE = 1 / 64  # rate of bits below which those that are on are drawn one by one
 
 
 class SetProtocol(Mechanism):
@@ -126,6 +125,20 @@ class SetProtocol(Mechanism):
         return member.astype(bool, copy=False)
 
 
+class _AnyRow(SetProtocol):
+    """A protocol that reports a row of booleans, one for each record, any of which may come out."""
+
+    @property
+    def n_outputs(self) -> float:
+        return 2.0**self.size if self.size < 1000 else math.inf
+
+    def outputs(self, block: int) -> Iterator[AnyArray]:
+        bit = np.arange(self.size)
+        for start in range(0, 1 << self.size, block):
+            number = np.arange(start, min(start + block, 1 << self.size))
+            yield (number[:, None] >> bit & 1).astype(bool)
+
+
 class SubsetSelection(SetProtocol):
     """Report a set of `subset_size` records that holds the true one with probability w E / (w E + m - w).
 
@@ -219,7 +232,7 @@ class SubsetSelection(SetProtocol):
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
         numbers = self._records(records)
         truth = rng.random(numbers.size) < self.p
-        return _subsets(self.size, numbers, truth, self.subset_size - truth, rng)
+        return draw_subsets(self.size, numbers, truth, self.subset_size - truth, rng)
 
     def restricted(self, records: npt.ArrayLike) -> Mechanism | None:
         """The members of the subset among these records; nothing simpler if they are all."""
@@ -230,7 +243,7 @@ class SubsetSelection(SetProtocol):
         return {"epsilon": self.epsilon, "subset_size": self.subset_size}
 
 
-class _SeenMembers(SetProtocol):
+class _SeenMembers(_AnyRow):
     """Which of `size` records subset selection over all of them reports, one of these being the true one.
 
     That one is reported as before. How many of the others are is hypergeometric, and any so many are as likely. What
@@ -271,19 +284,12 @@ class _SeenMembers(SetProtocol):
         )
         return inside + ways[sizes], outside + ways[sizes]
 
-    @property
-    def n_outputs(self) -> float:
-        return _number_of_rows(self.size)
-
-    def outputs(self, block: int) -> Iterator[AnyArray]:
-        return _all_rows(self.size, block)
-
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
         numbers = self._records(records)
         truth = rng.random(numbers.size) < self.whole.p
         others = self.whole.subset_size - truth
         seen = rng.hypergeometric(others, self.whole.size - 1 - others, self.size - 1)
-        return _subsets(self.size, numbers, truth, seen, rng)
+        return draw_subsets(self.size, numbers, truth, seen, rng)
 
     def _parameters(self) -> dict[str, Any]:
         return {**self.whole._parameters(), "of": self.whole.size}
@@ -335,7 +341,7 @@ class GRR(SubsetSelection):
         return {"epsilon": self.epsilon}
 
 
-class UnaryEncoding(SetProtocol):
+class UnaryEncoding(_AnyRow):
     """A bit for each record: the true one on with probability p, each other with probability q, independently.
 
     In the family, the set holds the records whose bits speak for them: those on, or those off if p < q.
@@ -397,19 +403,12 @@ class UnaryEncoding(SetProtocol):
         outside = _log(not_p) + _times_log(sizes, q) + _times_log(self.size - 1 - sizes, not_q)
         return inside, outside
 
-    @property
-    def n_outputs(self) -> float:
-        return _number_of_rows(self.size)
-
-    def outputs(self, block: int) -> Iterator[AnyArray]:
-        return _all_rows(self.size, block)
-
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
         numbers = self._records(records)
         bits = np.empty((numbers.size, self.size), dtype=bool)
         step = max(1, SAMPLE_CELLS // self.size)
         for start in range(0, numbers.size, step):
-            _bernoulli(self.q, bits[start : start + step], rng)
+            draw_bits(self.q, bits[start : start + step], rng)
         bits[np.arange(numbers.size), numbers] = rng.random(numbers.size) < self.p
         return bits
 
@@ -519,103 +518,6 @@ class OLH(LocalHashing):
 
     def with_epsilon(self, epsilon: float) -> OLH:
         return OLH(self.size, epsilon)
-
-
-def _number_of_rows(size: int) -> float:
-    return 2.0**size if size < 1000 else math.inf
-
-
-def _all_rows(size: int, block: int) -> Iterator[BoolArray]:
-    """Every row of `size` booleans, at most `block` at a time."""
-    bit = np.arange(size)
-    for start in range(0, 1 << size, block):
-        number = np.arange(start, min(start + block, 1 << size))
-        yield (number[:, None] >> bit & 1).astype(bool)
-
-
-def _subsets(size: int, own: IntArray, truth: BoolArray, others: IntArray, rng: np.random.Generator) -> BoolArray:
-    """Rows of booleans, one for each record of `own`: that one as `truth` says, and uniformly `others` of the rest.
-
-    Of a large set its complement is drawn.
-    """
-    large = 2 * others > size - 1
-    few = np.where(large, size - 1 - others, others)
-    mean = float(few.mean()) if few.size else 0.0
-    rate = max(0.0, mean - 2 * math.sqrt(mean * (1 - mean / size))) / size
-    member = np.empty((own.size, size), dtype=bool)
-    step = max(1, SAMPLE_CELLS // size)
-    for start in range(0, own.size, step):
-        part = slice(start, start + step)
-        _choose_others(rate, own[part], few[part], member[part], rng)
-    if large.any():
-        np.not_equal(member, large[:, None], out=member)
-    member[np.arange(own.size), own] = truth
-    return member
-
-
-def _choose_others(rate: float, own: IntArray, wanted: IntArray, member: BoolArray, rng: np.random.Generator) -> None:
-    """Fill each row of `member` with a uniform set of as many as wanted, not its own.
-
-    Independent bits, brought to the wanted number by adding random ones, are a uniform subset: no step tells one of
-    the others from another. Their rate should be two standard deviations low; rows that still get too many start from
-    nothing. As many are added at once as a row lacks; those drawn twice or in vain change nothing.
-    """
-    size = member.shape[1]
-    _bernoulli(rate, member, rng)
-    member[np.arange(own.size), own] = False
-    lack = wanted - _row_counts(member)
-    over = np.flatnonzero(lack < 0)
-    member[over], lack[over] = False, wanted[over]
-    cells = member.reshape(-1)
-    while (rows := np.flatnonzero(lack)).size:
-        row = np.repeat(rows, lack[rows])
-        pick = rng.integers(size - 1, size=row.size)
-        pick += pick >= own[row]
-        pick += row * size
-        again = rows[lack[rows] > 1]  # there one may have been drawn twice
-        lack[row[~cells[pick]]] = 0
-        cells[pick] = True
-        lack[again] = wanted[again] - _row_counts(member[again])
-
-
-def _bernoulli(probability: float, out: BoolArray, rng: np.random.Generator) -> None:
-    """Fill `out`, which is contiguous, with independent bits.
-
-    One random byte decides a bit against the first eight binary digits of the probability; only on a tie (one in
-    256) a second draw of 53 bits decides against the rest. Eight times less randomness, nothing lost. Rare bits are
-    found by the gaps between them, which are geometric.
-    """
-    flat = out.reshape(-1)
-    if probability < SPARSE:
-        flat[:] = False
-        _rare(probability, flat, rng)
-        return
-    digits = math.floor(probability * 256)
-    if digits >= 256:
-        flat[:] = True
-        return
-    byte = rng.integers(1 << 64, size=-(-flat.size // 8), dtype=np.uint64).astype("<u8", copy=False).view(np.uint8)
-    byte = byte[: flat.size]
-    np.less(byte, digits, out=flat)
-    tie = np.flatnonzero(byte == digits)
-    flat[tie] = rng.random(tie.size) < probability * 256 - digits
-
-
-def _rare(probability: float, flat: BoolArray, rng: np.random.Generator) -> None:
-    """Turn on independent bits of a small rate: the gaps are exponential numbers of rate -log(1 - p), rounded down."""
-    start, mean = 0, probability * flat.size
-    count = math.ceil(mean + 4 * math.sqrt(mean) + 4)
-    while probability > 0 and start < flat.size:
-        gaps = np.minimum(rng.standard_exponential(count) / -math.log1p(-probability), flat.size)
-        on = start - 1 + np.cumsum(gaps.astype(np.int64) + 1)
-        flat[on[on < flat.size]] = True
-        start = int(on[-1]) + 1
-
-
-def _row_counts(member: BoolArray) -> IntArray:
-    """How many are on in each row; narrow sums are fast."""
-    narrow = np.uint16 if member.shape[1] < 1 << 16 else np.int64
-    return np.asarray(member.sum(axis=1, dtype=narrow).astype(np.int64))
 
 
 def _log_binom(n: int, k: int) -> float:
