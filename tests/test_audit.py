@@ -628,8 +628,8 @@ def test_the_command_takes_what_brings_its_own_records(
 @pytest.mark.parametrize(
     ("text", "records"),
     [
-        ("0,0.5,1", [0, 0.5, 1]),
-        ("0,1e-3", [0, 0.001]),
+        ("0,0.5,1", [0.0, 0.5, 1.0]),
+        ("0,1e-3", [0.0, 0.001]),
         ("-1, 1", [-1, 1]),
         ("007,010", ["007", "010"]),
         ("low,2", ["low", "2"]),
