@@ -26,16 +26,17 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from dprisk.auditing.certify import statistics
 
-from dprisk import BLH, GRR, OLH, OUE, SHE, SUE, THE, Laplace, Mechanism, Prior, SubsetSelection, Threat, audit, exact
-from dprisk.audit import statistics
-from dprisk.audit.adapters import multi_freq_ldpy, pure_ldp, version_of
-from dprisk.audit.blocks import Plan, generator, tallies_in_order
-from dprisk.audit.design import choose
-from dprisk.audit.report import AuditReport
-from dprisk.audit.scores import KnownScorer
-from dprisk.audit.statistics import Counts
-from dprisk.audit.targets import as_target
+from dprisk import GRR, OLH, OUE, SUE, Laplace, Mechanism, Prior, SubsetSelection, Threat, audit, exact
+from dprisk.auditing.certify.statistics import Counts
+from dprisk.auditing.code.adapters import multi_freq_ldpy, pure_ldp, version_of
+from dprisk.auditing.code.targets import as_target
+from dprisk.auditing.evidence.design import choose
+from dprisk.auditing.evidence.scores import KnownScorer
+from dprisk.auditing.report import AuditReport
+from dprisk.auditing.running.blocks import Plan, generator, tallies_in_order
+from dprisk.mechanisms import BLH, SHE, THE
 
 PROTOCOLS: dict[str, type[Any]] = {
     "GRR": GRR,

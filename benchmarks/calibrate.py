@@ -20,8 +20,9 @@ import numpy as np
 from riskcal import analysis
 from riskcal.calibration.dpsgd import find_noise_multiplier_for_advantage, find_noise_multiplier_for_err_rates
 
-from dprisk import DPSGD, Line, Prior, PrivacyLoss, Threat, calibrate, dp_sgd
+from dprisk import DPSGD, Line, Prior, Threat, calibrate, dp_sgd
 from dprisk.bounds import ours, programs
+from dprisk.guarantees import PrivacyLoss
 
 RATE, STEPS = 0.002, 10_000
 ADVANTAGE, TPR, FPR = 0.1, 0.05, 0.01

@@ -16,8 +16,10 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import betaln
 
-from dprisk import Density, Gaussian, IntervalThreat, Laplace, Line, OnInterval, Prior, Threat, assess
+from dprisk import Density, Gaussian, Laplace, Line, Prior, Threat, assess
+from dprisk.assessment import IntervalThreat
 from dprisk.exact.certified import certify
+from dprisk.mechanisms import OnInterval
 from dprisk.types import FloatArray
 from tests.nested_monte_carlo import nested_monte_carlo
 

@@ -21,9 +21,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from dprisk import GRR, OLH, OUE, Exponential, Graph, Matrix, Prior, SubsetSelection, Threat, exact
-from dprisk.graphs import adjacency, within
+from dprisk import GRR, OLH, OUE, Exponential, Matrix, Prior, SubsetSelection, Threat, exact
 from dprisk.tables import read_csv
+from dprisk.threat import Graph
+from dprisk.threat.graphs import adjacency, within
 
 
 def seconds(work: Callable[[], Any], repeats: int = 3) -> float:

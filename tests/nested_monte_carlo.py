@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dprisk import OnInterval
+from dprisk.mechanisms import OnInterval
 from dprisk.types import FloatArray
 
 SCAN = 200  # places at which the slope of a window's value is looked at

@@ -3,8 +3,8 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from dprisk import BLH, GRR, OLH, OUE, SUE, THE, LocalHashing, SubsetSelection, UnaryEncoding
-from dprisk.mechanisms import SetProtocol
+from dprisk import GRR, OLH, OUE, SUE, SubsetSelection
+from dprisk.mechanisms import BLH, THE, LocalHashing, SetProtocol, UnaryEncoding
 from dprisk.types import BoolArray, FloatArray, IntArray
 
 # Small whole weights give ties and zero-mass records, large ones skew.

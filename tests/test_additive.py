@@ -12,27 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dprisk import (
-    Additive,
-    DensityNoise,
-    Exact,
-    Gaussian,
-    GaussianNoise,
-    Laplace,
-    LaplaceNoise,
-    Line,
-    OptimalAttack,
-    Prior,
-    Ring,
-    Success,
-    Threat,
-    assess,
-)
+from dprisk import Gaussian, Laplace, Line, Prior, Ring, Threat, assess
+from dprisk.attacks import OptimalAttack
 from dprisk.errors import MechanismError
 from dprisk.exact import advantage_by_record, best_attacker, best_success, breakpoints, enumerate_outputs
 from dprisk.exact.theorem import _at_break_points
-from dprisk.knowledge import Knowledge
-from dprisk.reach import Windows
+from dprisk.mechanisms import Additive, DensityNoise, GaussianNoise, LaplaceNoise
+from dprisk.threat import Exact, Success
+from dprisk.threat.knowledge import Knowledge
+from dprisk.threat.reach import Windows
 from dprisk.types import BoolArray, FloatArray
 from tests.strategies import partitions, priors
 

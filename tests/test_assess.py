@@ -6,9 +6,12 @@ import math
 import numpy as np
 import pytest
 
-from dprisk import GRR, OUE, SHE, Density, IntervalThreat, Line, OptimalAttack, Prior, Threat, assess, estimate
+from dprisk import GRR, OUE, Density, Line, Prior, Threat, assess
+from dprisk.assessment import IntervalThreat
+from dprisk.attacks import OptimalAttack, estimate
+from dprisk.attacks.estimate import mean_interval
 from dprisk.errors import DpriskError
-from dprisk.estimate import mean_interval
+from dprisk.mechanisms import SHE
 
 
 def test_the_sentence_counts_people() -> None:

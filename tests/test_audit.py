@@ -19,14 +19,14 @@ import numpy as np
 import pytest
 
 from dprisk import ApproxDP
-from dprisk.audit import run as running
-from dprisk.audit import statistics
-from dprisk.audit.blocks import RETRIES
-from dprisk.audit.outputs import recorded
-from dprisk.audit.report import AuditReport
-from dprisk.audit.run import AuditInterrupted, audit, audit_recorded
-from dprisk.audit.statistics import Counts
-from dprisk.audit.targets import as_target
+from dprisk.auditing import run as running
+from dprisk.auditing.certify import statistics
+from dprisk.auditing.certify.statistics import Counts
+from dprisk.auditing.code.outputs import recorded
+from dprisk.auditing.code.targets import as_target
+from dprisk.auditing.report import AuditReport
+from dprisk.auditing.run import AuditInterrupted, audit, audit_recorded
+from dprisk.auditing.running.blocks import RETRIES
 from dprisk.cli.audit import _records
 from dprisk.errors import AuditedCodeError, DpriskError, InputFileError, ParameterError, TargetError
 from dprisk.mechanisms import BLH, GRR, OLH, OUE, SHE, SUE, THE, Gaussian, Laplace, Matrix, Mechanism, SubsetSelection
@@ -485,7 +485,7 @@ MODULE = """
 import time
 import numpy as np
 from dprisk import GRR
-from dprisk.audit.targets import central
+from dprisk.auditing.code.targets import central
 
 mechanism = GRR(4, epsilon=1.0)
 

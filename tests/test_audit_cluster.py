@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 from dprisk import audit
-from dprisk.audit.report import AuditReport
-from dprisk.audit.statistics import Counts
+from dprisk.auditing.certify.statistics import Counts
+from dprisk.auditing.report import AuditReport
 from dprisk.errors import TargetError
 
 pytestmark = pytest.mark.filterwarnings("default")  # of dask and tornado

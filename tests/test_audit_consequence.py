@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dprisk import ZCDP, ApproxDP, Gaussian, GaussianDP, Guarantee, Laplace, PureDP, RenyiDP, audit
-from dprisk.audit.consequence import consequence
-from dprisk.audit.outputs import recorded
-from dprisk.audit.run import audit_recorded
+from dprisk import ZCDP, ApproxDP, Gaussian, GaussianDP, Guarantee, Laplace, PureDP, audit
+from dprisk.auditing.certify.consequence import consequence
+from dprisk.auditing.code.outputs import recorded
+from dprisk.auditing.run import audit_recorded
 from dprisk.errors import GuaranteeError, ParameterError
-from dprisk.guarantees import dp_sgd
+from dprisk.guarantees import RenyiDP, dp_sgd
 
 GUARANTEES = [
     *(GaussianDP(mu) for mu in (0.0, 0.01, 0.3, 1.0, 3.0, 10.0, 50.0)),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dprisk import ApproxDP, Gaussian, Prior, Threat, audit
-from dprisk.audit.learned import (
+from dprisk.auditing.evidence.learned import (
     EVERY,
     Classifier,
     ClassifierScorer,
@@ -20,7 +20,7 @@ from dprisk.audit.learned import (
     KernelScorer,
     Learner,
 )
-from dprisk.audit.scores import Scorer
+from dprisk.auditing.evidence.scores import Scorer
 from dprisk.errors import ParameterError, TargetError
 from dprisk.types import FloatArray, IntArray
 

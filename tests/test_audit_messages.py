@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from dprisk import GRR, OUE, Gaussian, Laplace, Mechanism, Prior, Threat, audit
-from dprisk.audit.targets import central
+from dprisk.auditing.code.targets import central
 from dprisk.cli.main import cli
 from dprisk.errors import AuditedCodeError, DpriskError, InputFileError, ParameterError, TargetError
 from dprisk.testing import assert_private

@@ -10,19 +10,20 @@ import mpmath
 import numpy as np
 import pytest
 
-from dprisk import GRR, GaussianDP, Prior, Threat, UnaryEncoding, audit, audit_recorded
-from dprisk.audit import run
-from dprisk.audit.consequence import consequence
-from dprisk.audit.design import Design, learned_designs
-from dprisk.audit.learned import FrequencyScorer, Kernels, KernelScorer
-from dprisk.audit.outputs import Recorded, as_outputs
-from dprisk.audit.randomness import set_aside
-from dprisk.audit.report import AuditReport
-from dprisk.audit.scores import GuessScorer, Scorer
-from dprisk.audit.statistics import Counts, certified_epsilon
-from dprisk.audit.targets import as_target
+from dprisk import GRR, GaussianDP, Prior, Threat, audit, audit_recorded
+from dprisk.auditing import run
+from dprisk.auditing.certify.consequence import consequence
+from dprisk.auditing.certify.statistics import Counts, certified_epsilon
+from dprisk.auditing.code.outputs import Recorded, as_outputs
+from dprisk.auditing.code.randomness import set_aside
+from dprisk.auditing.code.targets import as_target
+from dprisk.auditing.evidence.design import Design, learned_designs
+from dprisk.auditing.evidence.learned import FrequencyScorer, Kernels, KernelScorer
+from dprisk.auditing.evidence.scores import GuessScorer, Scorer
+from dprisk.auditing.report import AuditReport
 from dprisk.errors import DpriskError, ParameterError, ThreatError
 from dprisk.guarantees import ApproxDP
+from dprisk.mechanisms import UnaryEncoding
 
 
 @pytest.fixture

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from dprisk import GRR, OUE, ApproxDP, AuditInterrupted, Laplace, Prior, Threat, audit
-from dprisk.audit import run as running
-from dprisk.audit.several import Several, Tallies
-from dprisk.audit.statistics import (
+from dprisk.auditing import run as running
+from dprisk.auditing.certify.statistics import (
     Counts,
     anytime_epsilon,
     anytime_epsilon_of_several,
@@ -19,6 +18,7 @@ from dprisk.audit.statistics import (
     combine_e_values,
     log_e_value,
 )
+from dprisk.auditing.evidence.several import Several, Tallies
 from dprisk.errors import ParameterError
 from dprisk.mechanisms import Mechanism
 from dprisk.testing import assert_private

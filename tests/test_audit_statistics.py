@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from scipy.stats import binom, multinomial
 
 from dprisk import GRR, Prior, Threat, assess
-from dprisk.audit.advantage import _stakes, advantage_lower_bound, epsilon_from_advantage
-from dprisk.audit.statistics import (
+from dprisk.attacks.estimate import mean_interval
+from dprisk.auditing.certify.advantage import _stakes, advantage_lower_bound, epsilon_from_advantage
+from dprisk.auditing.certify.statistics import (
     Counts,
     anytime_epsilon,
     certified_epsilon,
@@ -26,9 +27,8 @@ from dprisk.audit.statistics import (
 )
 from dprisk.bounds.papers import epsilon_of_corollary_5_6
 from dprisk.errors import ParameterError, TooLargeError
-from dprisk.estimate import mean_interval
 from dprisk.guarantees import PureDP
-from dprisk.success import Line
+from dprisk.threat.success import Line
 
 MILLION = 1_000_000
 ROUNDOFF = 1 + 1e-9

@@ -22,10 +22,10 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from dprisk.audit import adapters
-from dprisk.audit.randomness import kept
-from dprisk.audit.targets import Target, as_outputs, as_target, central, recorded
-from dprisk.audit.trials import repeats
+from dprisk.auditing.code import adapters
+from dprisk.auditing.code.randomness import kept
+from dprisk.auditing.code.targets import Target, as_outputs, as_target, central, recorded
+from dprisk.auditing.code.trials import repeats
 from dprisk.errors import AuditedCodeError, DpriskError, InputFileError, ParameterError, TargetError
 from dprisk.guarantees import PureDP
 from dprisk.mechanisms import GRR, SUE, Product

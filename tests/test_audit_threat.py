@@ -16,10 +16,8 @@ from dprisk import (
     OUE,
     ApproxDP,
     AuditInterrupted,
-    Distances,
     Laplace,
     Matrix,
-    OptimalAttack,
     Prior,
     PureDP,
     Ring,
@@ -28,12 +26,14 @@ from dprisk import (
     assess,
     audit,
 )
-from dprisk.audit import run as running
-from dprisk.audit.advantage import Bet, Gains, epsilon_from_advantage
-from dprisk.audit.guessing import Guessing, bet_on, mass_range
-from dprisk.audit.scores import KnownScorer
+from dprisk.attacks import OptimalAttack
+from dprisk.auditing import run as running
+from dprisk.auditing.certify.advantage import Bet, Gains, epsilon_from_advantage
+from dprisk.auditing.evidence.guessing import Guessing, bet_on, mass_range
+from dprisk.auditing.evidence.scores import KnownScorer
 from dprisk.errors import InputFileError, ParameterError, ThreatError
 from dprisk.testing import assert_private
+from dprisk.threat import Distances
 from dprisk.types import FloatArray
 from tests.naive import theorem_4_3
 from tests.strategies import balls, channels, partitions, priors
@@ -171,7 +171,7 @@ def test_the_certificate_is_below_the_truth_and_near_what_the_advantage_allows(n
 
 def test_a_uniform_prior_is_audited_as_before_without_abstaining() -> None:
     """The certificate is Clopper-Pearson's put into Corollary 5.6."""
-    from dprisk.audit.statistics import Counts, certified_epsilon
+    from dprisk.auditing.certify.statistics import Counts, certified_epsilon
 
     report = audit(GRR(20, 2.0), threat=Threat(Prior.uniform(20)), runs=20_000)
     counts = Counts(20_000, 20_000, report.tally.correct, 20)

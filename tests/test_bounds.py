@@ -14,7 +14,6 @@ from dprisk import (
     GRR,
     OUE,
     ApproxDP,
-    Distances,
     DpriskError,
     GaussianDP,
     Guarantee,
@@ -32,8 +31,9 @@ from dprisk import (
     conversions,
     exact,
 )
-from dprisk.assess import rounded_up
+from dprisk.assessment import rounded_up
 from dprisk.bounds import REGISTRY, ours, papers, programs
+from dprisk.threat import Distances
 from dprisk.types import FloatArray
 from tests.strategies import balls, partitions, priors
 

@@ -19,20 +19,19 @@ from dprisk import (
     Exponential,
     Gaussian,
     GaussianDP,
-    Geometric,
     Laplace,
     Line,
     Matrix,
-    OnAttribute,
     Prior,
     PureDP,
-    RenyiDP,
     SubsetSelection,
     Threat,
     assess,
     calibrate,
     dp_sgd,
 )
+from dprisk.guarantees import RenyiDP
+from dprisk.mechanisms import Geometric, OnAttribute
 
 UNIFORM, ZIPF = Threat(Prior.uniform(10)), Threat(Prior.zipf(10))
 SMOOTH: list[tuple[Any, Threat]] = [

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dprisk import Density, DpriskError, IntervalThreat, Laplace, Line, OnInterval, Prior, Threat, assess
+from dprisk import Density, DpriskError, Laplace, Line, Prior, Threat, assess
+from dprisk.assessment import IntervalThreat
 from dprisk.exact.certified import Bounds, Certificate, certify
-from dprisk.mechanisms.noise import GaussianNoise, LaplaceNoise
+from dprisk.mechanisms import OnInterval
+from dprisk.mechanisms.numbers.noise import GaussianNoise, LaplaceNoise
 from dprisk.types import FloatArray
 from tests.nested_monte_carlo import chance_of_error, nested_monte_carlo
 

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dprisk import GRR, OUE, SHE, THE, Line, Prior, Ring, SubsetSelection, Threat, UnaryEncoding, assess
+from dprisk import GRR, OUE, Line, Prior, Ring, SubsetSelection, Threat, assess
 from dprisk.cli import main
+from dprisk.mechanisms import SHE, THE, UnaryEncoding
 
 
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, str, str]:

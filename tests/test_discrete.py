@@ -7,28 +7,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dprisk import (
-    ZCDP,
-    DiscreteGaussian,
-    DiscreteLaplace,
-    Exact,
-    Gaussian,
-    Geometric,
-    Laplace,
-    Line,
-    Matrix,
-    Mechanism,
-    OptimalAttack,
-    Prior,
-    Repeated,
-    Success,
-    Threat,
-    assess,
-    calibrate,
-)
+from dprisk import ZCDP, DiscreteLaplace, Gaussian, Laplace, Line, Matrix, Mechanism, Prior, Threat, assess, calibrate
+from dprisk.attacks import OptimalAttack
 from dprisk.errors import MechanismError, ParameterError, TooLargeError
 from dprisk.exact import best_attacker
-from dprisk.mechanisms.discrete import DiscreteAdditive, WholeGaussian, WholeLaplace
+from dprisk.mechanisms import DiscreteGaussian, Geometric, Repeated
+from dprisk.mechanisms.numbers.discrete import DiscreteAdditive, WholeGaussian, WholeLaplace
+from dprisk.threat import Exact, Success
 from dprisk.types import FloatArray
 from tests import naive
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dprisk import Prior, Threat, assess, estimate
+from dprisk import Prior, Threat, assess
+from dprisk.attacks import estimate
 from dprisk.tables import read_csv
 
 ROOT = Path(__file__).parents[1]

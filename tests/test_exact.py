@@ -12,18 +12,12 @@ from dprisk import (
     GRR,
     OLH,
     OUE,
-    SHE,
-    Balls,
-    Distances,
-    Exact,
     Exponential,
     Gaussian,
-    Geometric,
     Laplace,
     Line,
     Matrix,
     Mechanism,
-    OptimalAttack,
     Prior,
     Ring,
     SubsetSelection,
@@ -31,8 +25,11 @@ from dprisk import (
     assess,
     exact,
 )
+from dprisk.attacks import OptimalAttack
 from dprisk.errors import DpriskError, TooLargeError
 from dprisk.exact import theorem
+from dprisk.mechanisms import SHE, Geometric
+from dprisk.threat import Balls, Distances, Exact
 from dprisk.types import BoolArray, FloatArray, IntArray
 from tests import naive
 from tests.strategies import balls, channels, partitions, priors, set_protocols

@@ -23,25 +23,19 @@ from dprisk import (
     Exponential,
     Gaussian,
     GaussianDP,
-    Geometric,
     Guarantee,
     Laplace,
     Matrix,
     Mechanism,
     Prior,
-    PrivacyLoss,
     PureDP,
-    RenyiDP,
-    Repeated,
     SubsetSelection,
     Threat,
-    TradeOff,
     assess,
     dp_sgd,
-    from_dp_event,
-    from_opacus,
-    from_opendp,
 )
+from dprisk.guarantees import PrivacyLoss, RenyiDP, TradeOff, from_dp_event, from_opacus, from_opendp
+from dprisk.mechanisms import Geometric, Repeated
 from dprisk.types import FloatArray
 from tests.strategies import channels
 

@@ -11,25 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dprisk import (
-    BLH,
     GRR,
     OLH,
     OUE,
-    SHE,
     SUE,
-    THE,
-    Balls,
-    ConcreteHashing,
     Exponential,
     Line,
     Matrix,
     Mechanism,
-    OptimalAttack,
     Prior,
     Ring,
     SubsetSelection,
     Threat,
-    UnaryEncoding,
     assess,
     audit,
 )
@@ -41,13 +34,16 @@ from dprisk.attacks import (
     Likeliest,
     MarkovModel,
     MostCommon,
+    OptimalAttack,
     RandomMember,
     Report,
 )
+from dprisk.attacks.estimate import Guesser, measure
 from dprisk.attacks.heuristics import frequencies, named
-from dprisk.audit.scores import GuessScorer
+from dprisk.auditing.evidence.scores import GuessScorer
 from dprisk.errors import DpriskError
-from dprisk.estimate import Guesser, measure
+from dprisk.mechanisms import BLH, SHE, THE, ConcreteHashing, UnaryEncoding
+from dprisk.threat import Balls
 from dprisk.types import BoolArray, FloatArray, IntArray
 from tests.strategies import balls, channels, partitions, priors
 

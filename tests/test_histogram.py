@@ -10,22 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from dprisk import (
-    GRR,
-    SHE,
-    THE,
-    ConcreteHashing,
-    LocalHashing,
-    Matrix,
-    Prior,
-    Repeated,
-    Threat,
-    assess,
-    calibrate,
-    estimate,
-)
+from dprisk import GRR, Matrix, Prior, Threat, assess, calibrate
+from dprisk.attacks import estimate
 from dprisk.errors import MechanismError, ParameterError, TooLargeError
-from dprisk.mechanisms.hashing import HashFamily, ListedHashes, MixingHashes, PolynomialHashes, _mix
+from dprisk.mechanisms import SHE, THE, ConcreteHashing, LocalHashing, Repeated
+from dprisk.mechanisms.local.hashing import HashFamily, ListedHashes, MixingHashes, PolynomialHashes, _mix
 from dprisk.types import FloatArray, IntArray
 from tests import naive
 from tests.strategies import partitions, priors

@@ -10,32 +10,34 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dprisk import (
-    BLH,
     GRR,
     OLH,
     OUE,
     SUE,
-    THE,
-    ConcreteHashing,
     Exponential,
     Gaussian,
-    Geometric,
     Laplace,
     Line,
-    LocalHashing,
     Matrix,
     Mechanism,
-    OnAttribute,
-    PostProcessed,
     Prior,
-    Product,
-    Repeated,
     SubsetSelection,
     Threat,
-    UnaryEncoding,
     assess,
 )
 from dprisk.errors import MechanismError, ParameterError, TooLargeError
+from dprisk.mechanisms import (
+    BLH,
+    THE,
+    ConcreteHashing,
+    Geometric,
+    LocalHashing,
+    OnAttribute,
+    PostProcessed,
+    Product,
+    Repeated,
+    UnaryEncoding,
+)
 from tests import naive
 from tests.strategies import channels
 
@@ -239,7 +241,7 @@ def test_geometric_without_privacy_budget_tells_nothing(ends: str) -> None:
 
 
 def test_estimates_of_additive_noise_hold_the_exact_value() -> None:
-    from dprisk import estimate
+    from dprisk.attacks import estimate
 
     for mechanism in (Laplace(5, 3.0), Gaussian(5, 0.3)):
         for threat in (Threat(Prior.uniform(5)), Threat(Prior.zipf(5), success=Line(1.0))):

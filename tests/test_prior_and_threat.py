@@ -15,23 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from dprisk import (
-    GRR,
-    Attributes,
-    Balls,
-    Distances,
-    DpriskError,
-    Exact,
-    Exponential,
-    Graph,
-    Knowledge,
-    Line,
-    Matrix,
-    Prior,
-    Ring,
-    Threat,
-    assess,
-)
+from dprisk import GRR, Attributes, DpriskError, Exponential, Knowledge, Line, Matrix, Prior, Ring, Threat, assess
+from dprisk.threat import Balls, Distances, Exact, Graph
 from tests.strategies import channels, partitions, priors
 
 

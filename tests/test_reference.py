@@ -16,29 +16,28 @@ from dprisk import (
     SUE,
     ApproxDP,
     Density,
-    Exact,
     Exponential,
     Gaussian,
     GaussianDP,
-    IntervalThreat,
     Laplace,
     Line,
     Matrix,
     Mechanism,
-    OnInterval,
     Prior,
     PureDP,
     Ring,
-    SimplifiedAttack,
     SubsetSelection,
     Threat,
-    VectorGaussian,
     assess,
     calibrate,
     conversions,
 )
-from dprisk.audit.statistics import Counts, certified_epsilon, ldp_auditor
+from dprisk.assessment import IntervalThreat
+from dprisk.attacks import SimplifiedAttack
+from dprisk.auditing.certify.statistics import Counts, certified_epsilon, ldp_auditor
 from dprisk.bounds import ours, papers, programs
+from dprisk.mechanisms import OnInterval, VectorGaussian
+from dprisk.threat import Exact
 
 CASES = json.loads(Path(__file__).with_name("reference_values.json").read_text())["cases"]
 Case = dict[str, Any]

@@ -14,35 +14,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dprisk import (
-    SHE,
     ZCDP,
     ApproxDP,
-    Count,
     Gaussian,
     GaussianDP,
-    GaussianNoise,
-    Histogram,
     Laplace,
-    LaplaceNoise,
     Line,
-    Marginal,
-    Mean,
     Mechanism,
     Prior,
     PureDP,
-    Query,
-    Sum,
     Threat,
-    VectorGaussian,
-    VectorLaplace,
     assess,
     calibrate,
-    estimate,
     release,
 )
+from dprisk.attacks import estimate
 from dprisk.errors import DpriskError
-from dprisk.mechanisms.additive import Additive
-from dprisk.mechanisms.noise import DensityNoise
+from dprisk.mechanisms import SHE, GaussianNoise, LaplaceNoise, VectorGaussian, VectorLaplace
+from dprisk.mechanisms.numbers.additive import Additive
+from dprisk.mechanisms.numbers.noise import DensityNoise
+from dprisk.releases import Count, Histogram, Marginal, Mean, Query, Sum
 from dprisk.types import FloatArray, IntArray
 from tests import naive
 from tests.strategies import partitions, priors

@@ -9,12 +9,12 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from dprisk.audit import run as running
-from dprisk.audit.design import Design
-from dprisk.audit.restriction import restricted
-from dprisk.audit.run import audit
-from dprisk.audit.scores import GuessScorer, KnownScorer
-from dprisk.audit.targets import MechanismTarget, as_target
+from dprisk.auditing import run as running
+from dprisk.auditing.code.targets import MechanismTarget, as_target
+from dprisk.auditing.evidence.design import Design
+from dprisk.auditing.evidence.restriction import restricted
+from dprisk.auditing.evidence.scores import GuessScorer, KnownScorer
+from dprisk.auditing.run import audit
 from dprisk.errors import MechanismError
 from dprisk.mechanisms import (
     BLH,

@@ -5,12 +5,12 @@ import pytest
 from scipy import stats
 
 from dprisk import OLH, OUE, SUE, SubsetSelection
-from dprisk.audit.blocks import Plan
-from dprisk.audit.design import choose
-from dprisk.audit.scores import KnownScorer
-from dprisk.audit.targets import as_target
+from dprisk.auditing.code.targets import as_target
+from dprisk.auditing.evidence.design import choose
+from dprisk.auditing.evidence.scores import KnownScorer
+from dprisk.auditing.running.blocks import Plan
 from dprisk.mechanisms.base import Mechanism, leads
-from dprisk.mechanisms.bits import draw_bits
+from dprisk.mechanisms.local.bits import draw_bits
 
 
 @pytest.mark.parametrize("probability", [0.0, 1e-300, 1e-4, 0.01, 0.0157, 0.25, 0.3, 0.999, 1.0])

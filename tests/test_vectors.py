@@ -11,26 +11,11 @@ from scipy.integrate import quad
 from scipy.spatial.distance import pdist
 from scipy.stats import laplace, norm
 
-from dprisk import (
-    GRR,
-    Gaussian,
-    GaussianDP,
-    Line,
-    Mechanism,
-    OptimalAttack,
-    Prior,
-    Product,
-    Repeated,
-    SimplifiedAttack,
-    Threat,
-    VectorGaussian,
-    VectorLaplace,
-    assess,
-    estimate,
-    exact,
-)
+from dprisk import GRR, Gaussian, GaussianDP, Line, Mechanism, Prior, Threat, assess, exact
+from dprisk.attacks import OptimalAttack, SimplifiedAttack, estimate
 from dprisk.errors import MechanismError, ParameterError, ThreatError
 from dprisk.exact.independent_scores import largest_score_advantage, right_angled_lengths
+from dprisk.mechanisms import Product, Repeated, VectorGaussian, VectorLaplace
 from dprisk.types import FloatArray
 
 MEANS = np.array([[1.0, 0.0, 2.0], [0.5, -1.0, 2.0], [0.0, 3.0, 2.0], [0.25, 0.0, 2.0]])

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from dprisk import Histogram, Mean, Mechanism, OptimalAttack, Prior, PureDP, Threat, assess, release
+from dprisk import Mechanism, Prior, PureDP, Threat, assess, release
+from dprisk.attacks import OptimalAttack
 from dprisk.datasets import adult
+from dprisk.releases import Histogram, Mean
 
 COUNTS = Path(__file__).parents[1] / "examples" / "adult-hours.csv"
 HOURS = np.arange(101)

@@ -5,9 +5,9 @@ from html import escape
 
 from rich.table import Table as RichTable
 
-from dprisk.assess import Risk, WorstCase, rounded_up
+from dprisk.assessment import Risk, WorstCase, rounded_up
 from dprisk.bounds import Bound, Value
-from dprisk.calibrate import Calibration
+from dprisk.calibration import Calibration
 from dprisk.errors import DpriskError
 from dprisk.mechanisms import Additive, SetProtocol
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dprisk.audit.report import AuditReport
-from dprisk.audit.run import audit
-from dprisk.audit.statistics import Counts, anytime_epsilon
+from dprisk.auditing.certify.statistics import Counts, anytime_epsilon
+from dprisk.auditing.report import AuditReport
+from dprisk.auditing.run import audit
 from dprisk.errors import require
 from dprisk.guarantees import ApproxDP
 

@@ -1,6 +1,7 @@
 """The published attacks on local protocols, each a guesser with its rule as published.
 
-They are here to be compared with `OptimalAttack`: `dprisk.estimate.measure` tells the advantage and success of each.
+They are here to be compared with `OptimalAttack`: `dprisk.attacks.estimate.measure` tells the advantage and success of
+each.
 Numbers are those of the thesis "Measurement of Attack Resilience"; most rules are older (Arcolezi et al. 2023,
 LDP-Auditor). None looks at what is known of the target, except `Correlation`.
 """
@@ -14,14 +15,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dprisk.attacks.estimate import Guesser
 from dprisk.errors import MechanismError, ParameterError, as_number, as_size, require
-from dprisk.estimate import Guesser
 from dprisk.mechanisms import GRR, SHE, THE, ConcreteHashing, Mechanism, OnAttribute, SetProtocol, UnaryEncoding
 from dprisk.mechanisms.combined import number_of
-from dprisk.prior import Prior
-from dprisk.success import Attributes
 from dprisk.tables import as_floats
-from dprisk.threat import Threat
+from dprisk.threat.prior import Prior
+from dprisk.threat.success import Attributes
+from dprisk.threat.threat import Threat
 from dprisk.types import BoolArray, FloatArray, IntArray
 
 

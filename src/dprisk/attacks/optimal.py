@@ -9,7 +9,7 @@ from dprisk.errors import ParameterError, ThreatError, require
 from dprisk.exact import TIE, block_size, posterior, require_match
 from dprisk.mechanisms import Mechanism
 from dprisk.mechanisms.combined import number_of, take
-from dprisk.threat import Threat
+from dprisk.threat.threat import Threat
 from dprisk.types import IntArray
 
 

@@ -3,12 +3,12 @@
 import numpy as np
 import numpy.typing as npt
 
+from dprisk.attacks.estimate import Estimate, measure
 from dprisk.attacks.optimal import known_groups
 from dprisk.errors import MechanismError, ThreatError, require
-from dprisk.estimate import Estimate, measure
 from dprisk.exact import require_match
 from dprisk.mechanisms import VectorGaussian
-from dprisk.threat import Threat
+from dprisk.threat.threat import Threat
 from dprisk.types import IntArray
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from dprisk.guarantees import Guarantee
 from dprisk.mechanisms import GRR, Matrix, OnAttribute
-from dprisk.prior import Prior
+from dprisk.threat.prior import Prior
 from dprisk.types import FloatArray
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from dprisk.errors import TooLargeError, require
 from dprisk.guarantees import Guarantee
-from dprisk.threat import Threat
+from dprisk.threat.threat import Threat
 from dprisk.types import BoolArray, FloatArray, IntArray
 
 MAX_VARIABLES = 160_000  # 400 records without knowledge: about ten seconds of HiGHS on one core

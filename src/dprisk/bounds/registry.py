@@ -14,7 +14,7 @@ from dprisk.bounds import ours, papers, programs
 from dprisk.errors import TooLargeError
 from dprisk.guarantees import Guarantee
 from dprisk.mechanisms import Mechanism
-from dprisk.threat import Threat
+from dprisk.threat.threat import Threat
 
 Bounded = Literal["advantage", "success", "match among many", "match of a random one"]
 Notion = Literal["any", "pair", "one pair", "pure"]
@@ -161,7 +161,7 @@ def _is_pair(guarantee: Guarantee, threat: Threat) -> bool:
 
 def _exchangeable(guarantee: Guarantee, threat: Threat) -> bool:
     """Pure DP, a uniform prior, and categories or a ring: a group acts transitively (theory, 3.4 c)."""
-    from dprisk.success import Exact, Ring
+    from dprisk.threat.success import Exact, Ring
 
     around = isinstance(threat.success, Ring) and threat.success.positions is None
     same = isinstance(threat.success, Exact) or around

@@ -11,21 +11,21 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from dprisk.audit.outputs import recorded
-from dprisk.audit.references import Reference
-from dprisk.audit.report import AuditReport, rounded_down
-from dprisk.audit.run import AuditInterrupted, audit, audit_recorded
-from dprisk.audit.statistics import Counts, anytime_epsilon
-from dprisk.audit.targets import as_target, require_few
+from dprisk.auditing.certify.statistics import Counts, anytime_epsilon
+from dprisk.auditing.code.outputs import recorded
+from dprisk.auditing.code.references import Reference
+from dprisk.auditing.code.targets import as_target, require_few
+from dprisk.auditing.report import AuditReport, rounded_down
+from dprisk.auditing.run import AuditInterrupted, audit, audit_recorded
 from dprisk.cli.cluster import workers
 from dprisk.cli.names import MECHANISMS, OF_A_MECHANISM, OF_A_THREAT, SPACED, Kind, Options, flag, options
 from dprisk.cli.threats import named_knowledge, named_prior
 from dprisk.errors import ParameterError, fail, require
 from dprisk.guarantees import ApproxDP
 from dprisk.mechanisms import Matrix, Mechanism
-from dprisk.prior import Prior
 from dprisk.tables import readable
-from dprisk.threat import Threat, as_success
+from dprisk.threat.prior import Prior
+from dprisk.threat.threat import Threat, as_success
 
 OF_MECHANISMS = sorted({option for kind in MECHANISMS.values() for option in kind.options} - {"space"})
 ASKS_FOR_A_THREAT = {"prior", "knows", "within"}

@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from dprisk import __version__, render
-from dprisk.assess import Risk, assess
+from dprisk.assessment import Risk, assess
 from dprisk.bounds import REGISTRY
-from dprisk.calibrate import DPSGD, Calibration, calibrate
+from dprisk.calibration import DPSGD, Calibration, calibrate
 from dprisk.cli.audit import audit_command
 from dprisk.cli.names import (
     GUARANTEES,
@@ -33,11 +33,11 @@ from dprisk.cli.names import (
 from dprisk.cli.threats import named_knowledge, named_prior, prior_file
 from dprisk.errors import DpriskError, require
 from dprisk.guarantees import Guarantee
-from dprisk.knowledge import Knowledge
 from dprisk.mechanisms import GRR, Mechanism
-from dprisk.prior import Prior
 from dprisk.releases.files import ReleaseFile, read_release
-from dprisk.threat import Threat, as_success
+from dprisk.threat.knowledge import Knowledge
+from dprisk.threat.prior import Prior
+from dprisk.threat.threat import Threat, as_success
 
 DEMO_EPSILON, DEMO_ADVANTAGE = 2.0, 0.05
 ANY = 1.0  # the parameter of a template that is to be calibrated

@@ -25,7 +25,7 @@ from dprisk.mechanisms import (
     SubsetSelection,
     UnaryEncoding,
 )
-from dprisk.prior import Prior
+from dprisk.threat.prior import Prior
 
 Options = dict[str, Any]
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from dprisk.cli.names import PRIORS
 from dprisk.errors import InputFileError, ParameterError, ThreatError, fail, require
-from dprisk.knowledge import Knowledge
 from dprisk.mechanisms import Matrix
-from dprisk.prior import Prior
 from dprisk.tables import read_csv
+from dprisk.threat.knowledge import Knowledge
+from dprisk.threat.prior import Prior
 
 
 def named_prior(text: str, size: int | None, matrix: Path | None, told_by: str = "--size") -> Prior:

@@ -27,10 +27,10 @@ from functools import cached_property
 
 import numpy as np
 
-from dprisk.mechanisms.additive import Additive
-from dprisk.mechanisms.noise import LaplaceNoise, SymmetricNoise
-from dprisk.reach import Reach, Windows
-from dprisk.threat import Threat
+from dprisk.mechanisms.numbers.additive import Additive
+from dprisk.mechanisms.numbers.noise import LaplaceNoise, SymmetricNoise
+from dprisk.threat.reach import Reach, Windows
+from dprisk.threat.threat import Threat
 from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
 
 TOLERANCE = 1e-11  # of the optimum, for the whole partition

@@ -38,10 +38,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dprisk.density import Density
 from dprisk.errors import ThreatError, as_number, require
-from dprisk.mechanisms.interval import OnInterval
-from dprisk.mechanisms.noise import LaplaceNoise
+from dprisk.mechanisms.numbers.interval import OnInterval
+from dprisk.mechanisms.numbers.noise import LaplaceNoise
+from dprisk.threat.density import Density
 from dprisk.types import BoolArray, FloatArray, IntArray
 
 FIRST, MOST = 128, 5000  # grid points that are started with, and at most

@@ -4,9 +4,9 @@ import numpy as np
 
 from dprisk.exact.optimum import Optimum
 from dprisk.mechanisms import GRR, SetProtocol
-from dprisk.mechanisms.additive import Additive
-from dprisk.mechanisms.noise import SymmetricNoise
-from dprisk.threat import Threat
+from dprisk.mechanisms.numbers.additive import Additive
+from dprisk.mechanisms.numbers.noise import SymmetricNoise
+from dprisk.threat.threat import Threat
 from dprisk.types import FloatArray, IntArray
 
 

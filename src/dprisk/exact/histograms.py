@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from dprisk.exact.optimum import Optimum
-from dprisk.mechanisms.histogram import SHE
-from dprisk.threat import Threat
+from dprisk.mechanisms.local.histogram import SHE
+from dprisk.threat.threat import Threat
 
 PANEL, NODES = 0.5, 16  # Gauss-Legendre panels: the integrand bends on the scale of 1
 FLAT = 40.0  # e^-40 is lost in rounding

@@ -21,7 +21,7 @@ import numpy as np
 
 from dprisk.exact.optimum import Optimum
 from dprisk.mechanisms.vectors import VectorGaussian
-from dprisk.threat import Threat
+from dprisk.threat.threat import Threat
 from dprisk.types import FloatArray
 
 MOST_RECORDS = 1 << 12  # all pairs of records are looked at

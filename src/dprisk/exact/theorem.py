@@ -20,12 +20,12 @@ from dprisk.exact.breakpoints import partition
 from dprisk.exact.histograms import histogram_encoding
 from dprisk.exact.optimum import Optimum
 from dprisk.mechanisms import GRR, SHE, Mechanism, SetProtocol, VectorGaussian
-from dprisk.mechanisms.additive import Additive
-from dprisk.mechanisms.noise import SymmetricNoise
+from dprisk.mechanisms.numbers.additive import Additive
+from dprisk.mechanisms.numbers.noise import SymmetricNoise
 from dprisk.mechanisms.vectors import VectorNoise
-from dprisk.prior import Prior
-from dprisk.reach import Reach, Windows
-from dprisk.threat import Threat
+from dprisk.threat.prior import Prior
+from dprisk.threat.reach import Reach, Windows
+from dprisk.threat.threat import Threat
 from dprisk.types import FloatArray
 
 TIE = 1e-12  # sets whose value differs by less than this part of the mass at stake are taken as equally good

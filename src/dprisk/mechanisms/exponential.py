@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dprisk.errors import MechanismError, as_epsilon, as_number, as_size, require
-from dprisk.graphs import adjacency, distance_matrix
 from dprisk.mechanisms.tabled import Tabled
 from dprisk.tables import as_floats
+from dprisk.threat.graphs import adjacency, distance_matrix
 from dprisk.types import AnyArray, FloatArray, IntArray
 
 Places = slice | IntArray | int

@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from dprisk.errors import MechanismError, as_epsilon, as_noise_epsilon, as_scale, as_whole, require
 from dprisk.guarantees import GaussianDP, Guarantee, TradeOff
-from dprisk.mechanisms.additive import Gaussian, Laplace
 from dprisk.mechanisms.base import Mechanism
-from dprisk.mechanisms.histogram import SHE
+from dprisk.mechanisms.local.histogram import SHE
+from dprisk.mechanisms.numbers.additive import Gaussian, Laplace
 from dprisk.tables import as_floats
 from dprisk.types import AnyArray, FloatArray
 

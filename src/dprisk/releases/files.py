@@ -21,11 +21,11 @@ from typing import Any
 from dprisk.errors import InputFileError, as_number, fail, require
 from dprisk.guarantees import ZCDP, GaussianDP, Guarantee, PureDP
 from dprisk.mechanisms import Mechanism
-from dprisk.mechanisms.noise import GaussianNoise, LaplaceNoise, Noise
-from dprisk.prior import Prior
+from dprisk.mechanisms.numbers.noise import GaussianNoise, LaplaceNoise, Noise
 from dprisk.releases import release
 from dprisk.releases.queries import Count, Histogram, Marginal, Mean, Query, Sum
 from dprisk.tables import encode, listed, natural, numbers, read_csv, require_file, rows_of
+from dprisk.threat.prior import Prior
 
 Options = dict[str, Any]
 Columns = dict[str, list[Any]]

@@ -11,8 +11,8 @@ import numpy as np
 from dprisk.errors import MechanismError, as_number, fail, require
 from dprisk.guarantees import ZCDP, GaussianDP, Guarantee, PureDP
 from dprisk.mechanisms import Gaussian, Laplace, Mechanism, VectorGaussian, VectorLaplace
-from dprisk.mechanisms.additive import Ends
-from dprisk.mechanisms.noise import GaussianNoise, LaplaceNoise, Noise
+from dprisk.mechanisms.numbers.additive import Ends
+from dprisk.mechanisms.numbers.noise import GaussianNoise, LaplaceNoise, Noise
 from dprisk.releases.queries import Query, twice
 from dprisk.tables import as_floats, column, column_names, listed, require_present, rows_of
 from dprisk.types import FloatArray, Table
@@ -50,7 +50,9 @@ def release(
 
     A number may be kept in an `interval`, by clamping or truncation (see `Laplace`).
 
-    >>> from dprisk import Histogram, Prior, Threat, assess
+    >>> from dprisk import Prior, Threat, assess
+
+    >>> from dprisk.releases import Histogram
     >>> others = {"illness": ["flu", "flu", "cold", "flu"]}
     >>> mechanism = release(Histogram("illness"), others, ["cold", "flu", "measles"], PureDP(1.0))
     >>> mechanism

@@ -1,1 +1,0 @@
-"""The third question: does the code keep its promise?"""

@@ -1,0 +1,1 @@
+"""From what runs gave to a certified epsilon."""

@@ -1,0 +1,1 @@
+"""What is run: anything that turns a record into an output."""

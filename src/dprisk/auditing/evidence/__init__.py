@@ -1,0 +1,1 @@
+"""Whom an audit suspects, and how it reads outputs."""

@@ -1,0 +1,285 @@
+"""An audit under a threat: what an attacker gains who guesses in every run, measured and turned into an epsilon.
+
+The target of a run is drawn from the prior. The attacker sees the output, guesses for each thing that it may know of
+the target, and is right about a set A of records; the value of the run is X = 1{Z in A} - pi(A) (theory, 4.2). The
+attack is the best one for scores that are log-likelihoods (RAD Algorithm 1): those of a known family, or learned in
+pilot runs. Anything else that guesses will do too. What is certified holds for every attack.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dprisk.attacks.estimate import draw_records, sets_guessed
+from dprisk.auditing.certify.advantage import Bet, Gains, epsilon_from_advantage
+from dprisk.auditing.certify.experiment import Experiment
+from dprisk.auditing.certify.statistics import clopper_pearson
+from dprisk.auditing.code.comparison import comparable
+from dprisk.auditing.code.targets import Target
+from dprisk.auditing.evidence.design import FEWEST_PILOT_RUNS, MOST_LEARNED, PILOT_CELLS, PILOT_RUNS, pilot_runs
+from dprisk.auditing.evidence.learned import EVERY, Learner
+from dprisk.auditing.evidence.scores import GuessScorer, KnownScorer, Scorer
+from dprisk.bounds import evaluate
+from dprisk.bounds.registry import Bounded
+from dprisk.errors import ParameterError, require
+from dprisk.exact import block_size, posterior
+from dprisk.guarantees import ApproxDP
+from dprisk.mechanisms.combined import number_of, take
+from dprisk.threat.threat import Threat
+from dprisk.types import FloatArray, IntArray
+
+SAME = 1e-12  # masses that differ by less are the same
+ROUNDED = 1e-4  # more than `Gains` adds to a mass of at most 1
+
+
+@dataclass(frozen=True, eq=False)
+class Guessing(Experiment[Gains]):
+    """A threat, and the scores that the attacker goes by.
+
+    Where every guess has the same prior mass, as for a uniform prior with nothing known, hits are binomial and the
+    bound on the advantage is Clopper-Pearson's for a number of runs fixed beforehand. In all other cases it is `bet`,
+    which holds at any moment.
+    """
+
+    threat: Threat
+    scorer: Scorer
+    bet: Bet
+    _most: dict[tuple[str, ApproxDP], float] = field(default_factory=dict, init=False, repr=False)
+
+    @cached_property
+    def universe(self) -> IntArray:  # type: ignore[override]
+        """All records."""
+        return np.arange(self.threat.prior.size)
+
+    @property
+    def may_draw(self) -> bool:
+        """If the scorer may."""
+        return self.scorer.may_draw
+
+    def draw(self, count: int, rng: np.random.Generator) -> IntArray:
+        """Records, from the prior."""
+        return draw_records(self.threat.prior.weights, count, 1, rng)
+
+    def tally(self, outputs: Any, drawn: IntArray) -> Gains:
+        """The masses of what was guessed, and whether it held the target."""
+        total = self.nothing
+        step = block_size(self.threat.reach, self.size)
+        for start in range(0, drawn.size, step):
+            mine = slice(start, start + step)
+            total = total + self._values(take(outputs, mine), drawn[mine])
+        return total
+
+    def _values(self, outputs: Any, drawn: IntArray) -> Gains:
+        reach = self.threat.reach
+        chosen = self._chosen(outputs)
+        right = reach.union(chosen)[drawn, np.arange(drawn.size)] > 0
+        return Gains.of(np.minimum(1.0, self._masses[chosen].sum(axis=0)), right)
+
+    def _chosen(self, outputs: Any) -> IntArray:
+        """The number of the set guessed in each group, groups x outputs."""
+        reach = self.threat.reach
+        if isinstance(self.scorer, GuessScorer):
+            return sets_guessed(self.scorer.guesser, outputs, self.threat, np.random.default_rng(self.scorer.seed))
+        believed = posterior(self._scores(outputs), self.threat.prior.weights)
+        return reach.first_best(reach.sums(believed) - self._masses[:, None])
+
+    def _scores(self, outputs: Any) -> FloatArray:
+        """Scores of every record; a record that was not learned about is as likely as the others are on average.
+
+        An output that no record can have made, by these scores, says nothing.
+        """
+        pi, known = self.threat.prior.weights, self.scorer.known
+        asked = self.universe if known is None else known
+        some = self.scorer.scores(outputs, asked)
+        require(
+            some.shape == (number_of(outputs), asked.size),
+            f"The attack must score each output for each of {asked.size} records; for {number_of(outputs)} outputs its "
+            f"scores have the shape {some.shape}.",
+            ParameterError,
+        )
+        if known is None:
+            scores = some
+        else:
+            top = some.max(axis=1, keepdims=True)
+            mean = top + np.log(np.exp(some - top) @ pi[known] / pi[known].sum())[:, None]
+            scores = np.repeat(mean, pi.size, axis=1)
+            scores[:, known] = some
+        possible = scores[:, pi > 0].max(axis=1) > -np.inf
+        return np.where(possible[:, None], scores, 0.0)
+
+    @cached_property
+    def _masses(self) -> FloatArray:
+        """The prior mass of each set that can be guessed."""
+        return self.threat.reach.sums(self.threat.prior.weights[:, None])[:, 0]
+
+    @property
+    def _constant(self) -> bool:
+        """Whether every guess has the same prior mass, whatever is guessed."""
+        low, high = mass_range(self.threat)
+        return high - low <= SAME
+
+    def read(self, told: dict[str, Any]) -> Gains:
+        """A tally that was written down."""
+        return Gains.read(told)
+
+    @property
+    def nothing(self) -> Gains:
+        """No runs."""
+        return Gains.of(np.zeros(0), np.zeros(0, dtype=bool))
+
+    def certified(self, tally: Gains, alpha: float, delta: float, anytime: bool) -> float:
+        """A lower bound on the advantage, put into the tightest bound that holds for every (epsilon, delta)-DP code."""
+        return epsilon_from_advantage(self._possible(self._lower(tally, alpha, anytime)), self.threat, delta)
+
+    def _lower(self, tally: Gains, alpha: float, anytime: bool) -> float:
+        """A lower bound on the advantage of the attack, above it with probability at most alpha."""
+        if tally.runs == 0:
+            return self.bet.low
+        if self._constant and not anytime:
+            return clopper_pearson(tally.correct, tally.runs, alpha)[0] - mass_range(self.threat)[1] - SAME
+        return self.bet.lower(*tally.values, alpha)
+
+    def _possible(self, advantage: float) -> float:
+        """No attack has an advantage above 1 - kappa_pi; by chance a bound may."""
+        return min(advantage, 1 - self.threat.prior.collision_probability)
+
+    def log_e_value(self, tally: Gains, claim: ApproxDP) -> float:
+        """The capital against a mean of at most the largest advantage that the claim allows."""
+        if tally.runs == 0:
+            return 0.0
+        return self.bet.log_capital(*tally.values, self._allowed("advantage", claim))
+
+    def estimate(self, tally: Gains, delta: float) -> float:
+        """The epsilon that the mean of the values would refute."""
+        return epsilon_from_advantage(self._possible(tally.mean), self.threat, delta)
+
+    def family_estimate(self, tally: Gains) -> dict[str, Any] | None:
+        """The family's parameter at which its best attacker has the measured advantage."""
+        from dprisk.calibration import calibrate
+
+        if not isinstance(self.scorer, KnownScorer) or not 0 < tally.mean < 1:
+            return None
+        found = calibrate(self.scorer.mechanism, self.threat, advantage=tally.mean)
+        return {"parameter": found.parameter, "value": None if found.unlimited else found.value}
+
+    def able(self, tally: Gains, claim: ApproxDP, alpha: float, anytime: bool) -> bool:
+        """Whether the claim would be refuted if every guess had been right."""
+        best = Gains(tally.masses, tally.hits + tally.misses, 0 * tally.misses)
+        return self._possible(self._lower(best, alpha, anytime)) > self._allowed("advantage", claim)
+
+    def attack(self, tally: Gains, claim: ApproxDP, alpha: float, anytime: bool) -> dict[str, Any]:
+        """The attack's advantage and success beside the tightest bounds under the claim.
+
+        Each of the four ends of the intervals is wrong with probability at most alpha/4: by betting, at any moment; of
+        the success for a fixed number of runs by Clopper-Pearson.
+        """
+        told: dict[str, Any] = {"baseline": self.threat.baseline}
+        told |= {"success_bound": self._allowed("success", claim), "advantage_bound": self._allowed("advantage", claim)}
+        if tally.runs == 0:
+            return told
+        values, times = tally.values
+        share = alpha / 4
+        if anytime:
+            hits = np.array([0.0, 1.0]), np.array([tally.runs - tally.correct, tally.correct], dtype=float)
+            success = [bound(*hits, share) for bound in (Bet(0.0, 1.0).lower, Bet(0.0, 1.0).upper)]
+        else:
+            success = list(clopper_pearson(tally.correct, tally.runs, share))
+        above = self.bet.upper(values, times, share) + ROUNDED  # the values were rounded down
+        return told | {
+            "success": tally.correct / tally.runs,
+            "success_interval": success,
+            "advantage": tally.mean,
+            "advantage_interval": [self._lower(tally, share, anytime), min(self.bet.high, above)],
+        }
+
+    def _allowed(self, which: Bounded, claim: ApproxDP) -> float:
+        """The tightest bound on the advantage or success of every mechanism that keeps the claim."""
+        if (which, claim) not in self._most:
+            found = evaluate(claim, self.threat, which).values[0].number
+            self._most[which, claim] = self._possible(found) if which == "advantage" else min(1.0, found)
+        return self._most[which, claim]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {"threat": self.threat.describe(), "evidence": self.scorer.describe()}
+
+    def key(self) -> Any:
+        """The threat in full, and the bet."""
+        weights, groups = self.threat.prior.weights.tolist(), self.threat.knows.groups.tolist()
+        sets = self.threat.reach.members()
+        return weights, groups, sets.indices.tolist(), sets.indptr.tolist(), self.bet
+
+
+def mass_range(threat: Threat) -> tuple[float, float]:
+    """The least and the largest prior mass of what an attacker can be right about, over its guesses in all groups."""
+    masses = threat.reach.sums(threat.prior.weights[:, None])
+    least, most = -threat.reach.best(-masses).sum(), threat.reach.best(masses).sum()
+    return max(0.0, float(least)), min(1.0, float(most))
+
+
+def bet_on(threat: Threat, variance: float | None = None, runs: int = 1, alpha: float = 0.5) -> Bet:
+    """A bet on the values of attacks under this threat, tuned to so many runs of a known variance."""
+    least, most = mass_range(threat)
+    low, high = -most - ROUNDED * most, 1 - least
+    return Bet(low, high) if variance is None else Bet.tuned(low, high, variance, runs, alpha)
+
+
+def promise(tally: Gains, runs: int, alpha: float) -> float:
+    """About the lower bound on the advantage that so many runs like those of a tally would give."""
+    return tally.mean - math.sqrt(-2 * math.log(alpha) * tally.variance / runs)
+
+
+def choose_guessing(
+    target: Target,
+    threat: Threat,
+    scorer: Scorer | None,
+    runs: int,
+    alpha: float,
+    rng: np.random.Generator,
+    learners: Sequence[Learner] = EVERY,
+) -> Guessing:
+    """The attack that an audit of so many runs is made with, and its stake.
+
+    A known likelihood is tried on its own mechanism, which tells the variance to bet on; without a scorer, pilot runs
+    of the code are learned from. A scorer that was given is taken as it is, without pilot runs.
+    """
+    if scorer is None:
+        return _learned(target, threat, runs, alpha, rng, learners)
+    guessing = Guessing(threat, scorer, bet_on(threat))
+    if not isinstance(scorer, KnownScorer):
+        return guessing
+    drawn = guessing.draw(max(FEWEST_PILOT_RUNS, min(PILOT_RUNS, PILOT_CELLS // target.size)), rng)
+    return _tuned(guessing, guessing.tally(scorer.mechanism.sample(drawn, rng), drawn), runs, alpha)
+
+
+def _learned(
+    target: Target, threat: Threat, runs: int, alpha: float, rng: np.random.Generator, learners: Sequence[Learner]
+) -> Guessing:
+    """Learn from as many runs of each record; try on records of the prior, as in the runs that count.
+
+    Of very many records some are learned about, likely ones rather than others. The learner that promises the largest
+    bound on the advantage is kept.
+    """
+    pi = threat.prior.weights
+    every = np.sort(rng.choice(pi.size, min(MOST_LEARNED, threat.prior.support_size), replace=False, p=pi))
+    pilot = rng.permutation(np.repeat(every, pilot_runs(every.size, runs)))
+    outputs = comparable(target.sample(pilot, rng))
+    trial = draw_records(pi, max(FEWEST_PILOT_RUNS, pilot.size // 3), 1, rng)
+    held = target.sample(trial, rng)
+    found = []
+    for learner in learners:
+        if len(learners) == 1 or learner.suits(outputs):
+            guessing = Guessing(threat, learner.learn(outputs, pilot), bet_on(threat))
+            found.append((guessing, guessing.tally(held, trial)))
+    return _tuned(*max(found, key=lambda pair: promise(pair[1], runs, alpha)), runs, alpha)
+
+
+def _tuned(guessing: Guessing, seen: Gains, runs: int, alpha: float) -> Guessing:
+    """The same attack, with a stake for what pilot runs showed."""
+    return replace(guessing, bet=bet_on(guessing.threat, seen.variance, runs, alpha))

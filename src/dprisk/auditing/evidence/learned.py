@@ -1,0 +1,307 @@
+"""Scores that are learned from pilot runs: what each record's outputs look like.
+
+A learner is trained on pilot runs and gives a `Scorer`, which stays as it is from then on. `Frequencies` counts values
+and bins, `Kernels` smooths numbers and short vectors, `Classifier` takes any classifier that tells probabilities.
+Unless told, an audit tries the first two and keeps what promises more on pilot runs that were held out.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dprisk.auditing.code.comparison import as_numbers, columns_of, rows_of, sortable
+from dprisk.auditing.code.outputs import as_objects
+from dprisk.auditing.evidence.scores import Scorer
+from dprisk.errors import ParameterError, TargetError, require
+from dprisk.tables import as_floats
+from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
+
+MOST_VALUES = 256  # distinct numbers beyond which they are put into bins
+FEWEST_BINS, MOST_BINS = 8, 64
+IN_A_BIN = 150  # numbers that should fall into one
+SMOOTHING = 0.5  # added to each count
+SMOOTH_BINS, SMOOTH_WIDTH = 512, 0.3  # of smoothed numbers; the width is a share of all, times n^(-1/5)
+MOST_COLUMNS = 6  # of vectors that kernels are put on
+MOST_POINTS, FEWEST_POINTS, ALL_POINTS = 500, 50, 4000  # kernels for each record, and for all of them
+REACH = 3.0  # of a kernel, in standard deviations, times n^(-1/(d+4))
+CELLS = 1 << 20  # distances that are held at once
+FARTHEST = 1e30  # a coordinate beyond which kernels do not reach, and where fourth powers of squares overflow
+HUGE = 1e100  # a number beyond which squares overflow
+LEAST = 1e-12  # probability that a classifier is taken to mean at least
+
+
+class Learner(ABC):
+    """Learns from pilot runs how much an output speaks for each record."""
+
+    @abstractmethod
+    def learn(self, outputs: Any, records: IntArray) -> Scorer:
+        """The scorer that so many outputs teach, one for each of these records."""
+
+    def suits(self, outputs: Any) -> bool:
+        """Whether outputs like these can be learned from."""
+        return True
+
+
+class Frequencies(Learner):
+    """Frequencies of values and of bins of numbers, entry by entry: suits everything."""
+
+    def learn(self, outputs: Any, records: IntArray) -> Scorer:
+        return FrequencyScorer(outputs, records)
+
+
+class Kernels(Learner):
+    """Densities of numbers, and of vectors of up to six of them, whose entries may depend on each other."""
+
+    def learn(self, outputs: Any, records: IntArray) -> Scorer:
+        require(
+            self.suits(outputs),
+            f"Kernels need finite numbers below {HUGE:g}, or vectors of up to {MOST_COLUMNS}, with more than "
+            f"{MOST_VALUES} distinct values each; leave out `scorer` for other outputs.",
+            TargetError,
+        )
+        return FrequencyScorer(outputs, records, smooth=True) if outputs.ndim == 1 else KernelScorer(outputs, records)
+
+    def suits(self, outputs: Any) -> bool:
+        if not isinstance(outputs, np.ndarray) or outputs.dtype.kind not in "iuf" or outputs.ndim > 2:
+            return False
+        columns = columns_of(outputs)
+        if outputs.ndim == 1:
+            return np.unique(outputs).size > MOST_VALUES  # odd numbers have places of their own
+        if not 1 <= len(columns) <= MOST_COLUMNS or not np.all(np.abs(outputs) < HUGE):
+            return False
+        return all(np.unique(column).size > MOST_VALUES for column in columns)
+
+
+class Classifier(Learner):
+    """Any classifier with `fit(X, y)`, `predict_proba(X)` and `classes_`, such as those of scikit-learn.
+
+    A copy of it is trained on pilot runs: X are the outputs as rows of numbers, y the records. Its probabilities,
+    divided by the shares of the records among those runs, are likelihoods up to a number that is the same for all. Its
+    certificate is the better, the better calibrated they are; it is valid in any case.
+    """
+
+    def __init__(self, model: Any) -> None:
+        for method in ("fit", "predict_proba"):
+            require(
+                callable(getattr(model, method, None)), f"A classifier needs a method {method}; {model!r} has none."
+            )
+        self.model = model
+
+    def learn(self, outputs: Any, records: IntArray) -> Scorer:
+        return ClassifierScorer(self.model, outputs, records)
+
+
+class _Learned(Scorer):
+    """What was learned about the records in `known`; the others have no scores.
+
+    `kind` and `shape` are those of the outputs learned from. Of the same code some blocks of outputs may be numbers and
+    some objects, because one of those is None: `_alike` makes them comparable.
+    """
+
+    known: IntArray
+    kind: str
+    shape: tuple[int, ...]
+
+    def _learn(self, outputs: Any, records: IntArray) -> IntArray:
+        """Note which records there are; the place among them of the record of each output."""
+        require(len(outputs) == records.size > 0, "Learning needs a pilot run for each record.", ParameterError)
+        self.kind, self.shape = outputs.dtype.kind, outputs.shape[1:]
+        self.known, codes = np.unique(records, return_inverse=True)
+        return codes
+
+    def _alike(self, outputs: AnyArray) -> AnyArray:
+        """Outputs as those learned from: numbers, and not a number for what is none of that shape, or objects."""
+        if (outputs.dtype.kind == "O") == (self.kind == "O") and outputs.shape[1:] == self.shape:
+            return outputs
+        values = outputs.tolist()
+        return as_objects(values) if self.kind == "O" else as_numbers(values, self.shape)
+
+    def _places(self, records: IntArray) -> IntArray:
+        return np.searchsorted(self.known, records)
+
+
+class FrequencyScorer(_Learned):
+    """Frequencies seen in pilot runs: of values, of bins of numbers, or of the entries of rows one by one.
+
+    Entries of a row are treated as if they were independent given the record. `smooth` puts numbers into many bins and
+    spreads each number over its neighbours.
+    """
+
+    may_draw = False
+
+    def __init__(self, outputs: Any, records: IntArray, smooth: bool = False) -> None:
+        codes = self._learn(outputs, records)
+        self.smooth = smooth
+        self.columns = [_Frequencies(column, codes, self.known.size, smooth) for column in columns_of(outputs)]
+
+    def scores(self, outputs: Any, records: IntArray) -> FloatArray:
+        places = self._places(records)
+        outputs = self._alike(outputs)
+        total = np.zeros((len(outputs), records.size))
+        for column, known in zip(columns_of(outputs), self.columns, strict=True):
+            total += known.logs(column)[:, places]
+        return total
+
+    def describe(self) -> str:
+        return "smoothed frequencies learned in pilot runs" if self.smooth else "frequencies learned in pilot runs"
+
+
+class KernelScorer(_Learned):
+    """The density of each record's outputs: the mean of kernels on some of its pilot outputs.
+
+    The vectors are scaled so that the covariance within a record is the identity, which is what lets entries depend on
+    each other. The kernel falls as (1 + d^2/r^2)^-4 with the distance d. Its tails are heavy, so that far from all
+    pilot outputs no record leads.
+    """
+
+    may_draw = False
+
+    def __init__(self, outputs: FloatArray, records: IntArray) -> None:
+        codes = self._learn(outputs, records)
+        vectors = rows_of(outputs)
+        most = min(MOST_POINTS, max(FEWEST_POINTS, ALL_POINTS // self.known.size))
+        inside = vectors - np.array([vectors[codes == code].mean(axis=0) for code in range(self.known.size)])[codes]
+        variance, axes = np.linalg.eigh(inside.T @ inside / len(inside))
+        self.scale: FloatArray = axes / np.sqrt(np.maximum(variance, 1e-9 * variance.max()))
+        points = vectors @ self.scale
+        self.points = [points[codes == code][:most] for code in range(self.known.size)]
+        self.reach = REACH * most ** (-1 / (points.shape[1] + 4))
+
+    def scores(self, outputs: Any, records: IntArray) -> FloatArray:
+        vectors = rows_of(self._alike(outputs))
+        usual: BoolArray = np.all(np.abs(vectors) < HUGE, axis=1)  # an output with other entries says nothing
+        scaled = np.where(usual[:, None], vectors, 0.0) @ self.scale
+        usual &= np.all(np.abs(scaled) < FARTHEST, axis=1)
+        scaled[~usual] = 0.0
+        found = np.column_stack([self._log_density(scaled, self.points[place]) for place in self._places(records)])
+        return np.where(usual[:, None], found, 0.0)
+
+    def _log_density(self, vectors: FloatArray, points: FloatArray) -> FloatArray:
+        step = max(1, CELLS // len(points))
+        squares = (points**2).sum(axis=1)
+        parts = []
+        for start in range(0, len(vectors), step):
+            some = vectors[start : start + step]
+            distance = (some**2).sum(axis=1)[:, None] + squares - 2 * some @ points.T
+            near = 1 + np.maximum(distance, 0.0) / self.reach**2
+            near *= near
+            parts.append((1 / (near * near)).mean(axis=1))
+        density: FloatArray = np.concatenate([*parts, np.zeros(0)])
+        return np.log(density)
+
+    def describe(self) -> str:
+        return "densities learned in pilot runs"
+
+
+class ClassifierScorer(_Learned):
+    """The probabilities of a trained classifier, as log-likelihoods."""
+
+    def __init__(self, model: Any, outputs: Any, records: IntArray) -> None:
+        codes = self._learn(outputs, records)
+        try:
+            self.model = copy.deepcopy(model)
+        except Exception as problem:
+            message = f"The classifier {type(model).__name__} cannot be copied ({problem}); give one that can."
+            raise ParameterError(message) from problem
+        self.model.fit(_features(outputs, self.kind), codes)
+        classes = np.asarray(getattr(self.model, "classes_", np.arange(self.known.size)))
+        require(
+            np.array_equal(classes, np.arange(self.known.size)),
+            f"The classifier has the classes {classes.tolist()}, not those it was given, 0..{self.known.size - 1}.",
+            ParameterError,
+        )
+        self.shares: FloatArray = np.log(np.bincount(codes) / codes.size)
+
+    def scores(self, outputs: Any, records: IntArray) -> FloatArray:
+        if len(outputs) == 0:
+            return np.zeros((0, records.size))
+        given = self.model.predict_proba(_features(self._alike(outputs), self.kind))
+        told = as_floats(given, "What predict_proba gives", ParameterError)
+        require(
+            told.shape == (len(outputs), self.known.size),
+            f"predict_proba must give {self.known.size} finite probabilities for each output, got an array of shape "
+            f"{told.shape}.",
+            ParameterError,
+        )
+        wrong = told[~(np.isfinite(told) & (told > -LEAST))]
+        require(
+            wrong.size == 0,
+            f"predict_proba must give probabilities, got {wrong[:1].sum():g} among them.",
+            ParameterError,
+        )
+        scores: FloatArray = np.log(np.maximum(told, LEAST)) - self.shares
+        return scores[:, self._places(records)]
+
+    def describe(self) -> str:
+        return f"probabilities of {type(self.model).__name__}, trained on pilot runs"
+
+
+class _Frequencies:
+    """How often each value, or bin of values, was seen for each record. What is no number has places of its own."""
+
+    def __init__(self, values: Any, records: IntArray, size: int, smooth: bool) -> None:
+        array = sortable(values)
+        self.values = np.unique(array)
+        self.edges: FloatArray | None = None
+        if self.values.size > MOST_VALUES and np.issubdtype(array.dtype, np.number):
+            finite = array[np.isfinite(array)]
+            bins = SMOOTH_BINS if smooth else min(MOST_BINS, max(FEWEST_BINS, finite.size // IN_A_BIN))
+            self.edges = np.unique(np.quantile(finite, np.linspace(0, 1, bins + 1)[1:-1]))
+        count = self.values.size + 1 if self.edges is None else self.edges.size + 1 + len(_ODD)
+        table = np.zeros((size, count))
+        np.add.at(table, (records, self._codes(array)), 1.0)
+        if self.edges is not None and smooth:
+            table = _smoothed(table, self.edges.size + 1) + SMOOTHING / count
+        else:
+            table += SMOOTHING
+        self.table: FloatArray = np.log(table / table.sum(axis=1, keepdims=True))
+
+    def logs(self, values: Any) -> FloatArray:
+        return np.asarray(self.table[:, self._codes(sortable(values))].T)
+
+    def _codes(self, array: AnyArray) -> IntArray:
+        """The column of each value; the last is for values that were not there to learn from."""
+        if self.edges is None:
+            place = np.minimum(np.searchsorted(self.values, array), self.values.size - 1)
+            near = self.values[place]
+            same = (near == array) | ((near != near) & (array != array))  # not a number is the same as itself here
+            return np.where(same, place, self.values.size)
+        code = np.searchsorted(self.edges, array)
+        for number, odd in enumerate(_ODD):
+            code[odd(array)] = self.edges.size + 1 + number
+        return code
+
+
+def _smoothed(table: FloatArray, bins: int) -> FloatArray:
+    """The counts of the first bins, which hold about as many numbers each, spread by a normal kernel."""
+    from scipy.ndimage import gaussian_filter1d
+
+    width = SMOOTH_WIDTH * bins * table.sum() ** -0.2
+    return np.hstack([gaussian_filter1d(table[:, :bins], width, axis=1, mode="reflect"), table[:, bins:]])
+
+
+_ODD: tuple[Callable[[Any], Any], ...] = (np.isnan, np.isposinf, np.isneginf)
+
+
+def _features(outputs: Any, kind: str) -> FloatArray:
+    """Outputs as rows of finite numbers; what is no number, or infinite, is 0.
+
+    If the outputs learned from were of the kind that such numbers are of, columns of their own tell.
+    """
+    require(
+        isinstance(outputs, np.ndarray) and outputs.dtype.kind in "biuf",
+        "A classifier learns from numbers; the outputs are none. Turn them into numbers with `post`, or leave out "
+        "`scorer`.",
+        TargetError,
+    )
+    rows = rows_of(outputs)
+    odd = [number(rows).astype(float) for number in _ODD] if kind == "f" else []
+    return np.hstack([np.where(np.isfinite(rows), rows, 0.0), *odd])
+
+
+EVERY: tuple[Learner, ...] = (Frequencies(), Kernels())  # what is tried unless told

@@ -1,0 +1,102 @@
+"""How much each output speaks for each record: the evidence that an audit decides by.
+
+A score is a log-likelihood up to a number that is the same for all records. For a known mechanism it is its own
+likelihood, also where the outputs come from code that only claims to be that mechanism. For anything else it is learned
+from pilot runs (`learned.py`). A bad score makes an audit weak, never wrong: what is certified holds for every rule of
+decision.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from dprisk.attacks.estimate import Guesser
+from dprisk.errors import TargetError, as_whole, require
+from dprisk.mechanisms import Mechanism
+from dprisk.mechanisms.base import leads
+from dprisk.mechanisms.combined import number_of
+from dprisk.types import FloatArray, IntArray
+
+
+class Scorer(ABC):
+    """Scores outputs for records: for all of them, or for those that are `known`.
+
+    `may_draw` unless it is certain to leave the random numbers of `random`, numpy and torch alone.
+    """
+
+    known: IntArray | None = None
+    may_draw: bool = True
+
+    @abstractmethod
+    def scores(self, outputs: Any, records: IntArray) -> FloatArray:
+        """Outputs x records."""
+
+    def leads(self, outputs: Any, records: IntArray) -> tuple[IntArray, FloatArray]:
+        """For each output the best of the records (its place among them), and its lead over the second."""
+        return leads(self.scores(outputs, records))
+
+    @abstractmethod
+    def describe(self) -> str:
+        """In a few words, for reports."""
+
+
+class KnownScorer(Scorer):
+    """The likelihood of a mechanism that is known in full."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.mechanism = mechanism
+        self.may_draw = not type(mechanism).__module__.startswith("dprisk.")
+
+    def scores(self, outputs: Any, records: IntArray) -> FloatArray:
+        with self._understood(outputs):
+            return self.mechanism.scores(outputs, records)
+
+    def leads(self, outputs: Any, records: IntArray) -> tuple[IntArray, FloatArray]:
+        with self._understood(outputs):
+            return self.mechanism.leads(outputs, records)
+
+    @contextmanager
+    def _understood(self, outputs: Any) -> Iterator[None]:
+        """Says so where outputs are nothing that the mechanism could have reported."""
+        try:
+            yield
+        except (IndexError, TypeError, ValueError) as problem:
+            shown = ""
+            if isinstance(outputs, np.ndarray) and outputs.size:
+                odd = outputs[~np.isfinite(outputs)] if outputs.dtype.kind == "f" else outputs[:0]
+                shown = f", such as {(odd if odd.size else outputs).tolist()[0]!r},"
+            raise TargetError(
+                f"Outputs of the code{shown} are none of {self.mechanism!r}. Have the code report as that does, a "
+                "record by its number 0, 1, ..., or leave out `family`."
+            ) from problem
+
+    def describe(self) -> str:
+        return f"likelihood of {self.mechanism!r}"
+
+
+class GuessScorer(Scorer):
+    """The guess of an attack: 1 for the record guessed, 0 for the others.
+
+    The attack sees the same random numbers in each block of outputs, so that an audit does not depend on the workers.
+    A guess is then a fixed function of the output and its place in the block, which is a valid rule of decision.
+    """
+
+    def __init__(self, guesser: Guesser, seed: int = 0) -> None:
+        self.guesser, self.seed = guesser, as_whole("seed", seed, least=0)
+
+    def scores(self, outputs: Any, records: IntArray) -> FloatArray:
+        guesses, count = np.asarray(self.guesser.guess(outputs, np.random.default_rng(self.seed))), number_of(outputs)
+        require(
+            guesses.shape == (count,) and guesses.dtype.kind in "biu",
+            f"An attack must guess one record, by its number 0, 1, ..., for each of {count} outputs; "
+            f"{type(self.guesser).__name__} gave {guesses.dtype} of shape {guesses.shape}.",
+        )
+        return np.asarray(guesses[:, None] == records, dtype=float)
+
+    def describe(self) -> str:
+        return f"guesses of {type(self.guesser).__name__}"

@@ -1,0 +1,1 @@
+"""Local protocols: what one person's device reports."""

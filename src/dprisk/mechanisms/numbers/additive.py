@@ -1,0 +1,376 @@
+"""Noise added to a number: one position on the line for each record."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from dprisk.errors import MechanismError, as_epsilon, as_noise_epsilon, as_number, as_size, fail, require
+from dprisk.guarantees import GaussianDP, Guarantee, PureDP, TradeOff
+from dprisk.mechanisms.base import Mechanism
+from dprisk.mechanisms.numbers.noise import GaussianNoise, LaplaceNoise, Noise
+from dprisk.mechanisms.tabled import Tabled
+from dprisk.tables import as_floats
+from dprisk.types import AnyArray, FloatArray, IntArray
+
+Ends = Literal["clamp", "truncate"]
+NOT_KNOWN = "Which epsilon a noise given by its density keeps is not known, only its risk."
+LOG_BLOCK = 1 << 20  # likelihoods looked at at once
+LEAST_INSIDE = -690.0  # log of the smallest probability of an interval that floats can still divide
+
+
+class Additive(Mechanism):
+    """The record's position plus noise.
+
+    `positions` has a number for each record: what the query answers if the target has that record. A whole number m
+    stands for m equally spaced positions from 0 to 1. With an `interval`, outputs are kept in it: `ends="clamp"` moves
+    an output outside to the nearer end, `ends="truncate"` draws again until it lies inside, which leaks more than the
+    noise alone (`epsilon` tells the true one).
+    """
+
+    def __init__(
+        self,
+        positions: npt.ArrayLike,
+        noise: Noise,
+        interval: tuple[float, float] | None = None,
+        ends: Ends = "clamp",
+    ) -> None:
+        require(
+            isinstance(noise, Noise), f"A noise such as LaplaceNoise(1.0) is needed, not {noise!r}.", MechanismError
+        )
+        require(ends in ("clamp", "truncate"), f"ends must be 'clamp' or 'truncate', got {ends!r}", MechanismError)
+        self.is_equispaced = isinstance(positions, numbers.Number)
+        self.positions = _equispaced(as_size(positions)) if self.is_equispaced else _positions(positions)
+        self.size, self.noise, self.ends = self.positions.size, noise, ends
+        self.interval = None if interval is None else _interval(interval)
+        if self.is_truncated:
+            require(
+                bool(np.all(self._log_inside > LEAST_INSIDE)),
+                "The interval is out of reach of a position: its noise never falls into it.",
+                MechanismError,
+            )
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the output is the noisy number itself."""
+        return self.interval is None
+
+    @property
+    def is_truncated(self) -> bool:
+        """Whether the noise is drawn again until the output lies in the interval."""
+        return self.interval is not None and self.ends == "truncate"
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The ends of the interval of outputs, infinite if there is none."""
+        return self.interval or (-math.inf, math.inf)
+
+    @property
+    def range(self) -> float:
+        """The largest distance between two positions: the sensitivity of the query to this person."""
+        return float(np.ptp(self.positions))
+
+    @cached_property
+    def _log_inside(self) -> FloatArray:
+        """log Pr[output in the interval] for each record, where outputs are drawn again until they are; else 0."""
+        if not self.is_truncated:
+            return np.zeros(self.size)
+        low, high = self.bounds
+        with np.errstate(divide="ignore"):
+            return np.log(self.noise.between(low - self.positions, high - self.positions))
+
+    def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
+        place = self.positions[self._records(records)]
+        low, high = self.bounds
+        if self.is_truncated:
+            return np.clip(place + self.noise.sample_between(low - place, high - place, rng), low, high)
+        return np.clip(place + self.noise.sample(place.size, rng), low, high)
+
+    def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
+        """The log of the density; at a clamped end, of the probability of that end."""
+        value = np.atleast_1d(as_floats(outputs, "Outputs", MechanismError))
+        low, high = self.bounds
+        require(bool(np.all(np.isfinite(value))), "Outputs must be finite numbers.", MechanismError)
+        require(
+            value.ndim == 1 and bool(np.all((value >= low) & (value <= high))),
+            f"Outputs of {self!r} lie in [{low:g}, {high:g}], one number each.",
+            MechanismError,
+        )
+        logs = self.noise.log_density(value[:, None] - self.positions) - self._log_inside
+        if self.interval is not None and self.ends == "clamp":
+            logs[value == low] = self.noise.log_below(low - self.positions)
+            logs[value == high] = self.noise.log_above(high - self.positions)
+        return logs
+
+    def density(self, at: FloatArray) -> FloatArray:
+        """The density of the output, records x places inside the bounds."""
+        return np.asarray(np.exp(self.noise.log_density(at - self.positions[:, None]) - self._log_inside[:, None]))
+
+    def mass(self, low: FloatArray, high: FloatArray) -> FloatArray:
+        """Pr[low < output <= high | record], records x intervals; with clamped ends, of the output before clamping."""
+        inside = self.noise.between(low - self.positions[:, None], high - self.positions[:, None])
+        return inside / np.exp(self._log_inside)[:, None] if self.is_truncated else inside
+
+    def binned(self, edges: FloatArray) -> Binned:
+        """The mechanism that tells only between which of the edges the output lies (the ends of `bounds` are added)."""
+        return Binned(self, edges)
+
+    @property
+    def epsilon(self) -> float:
+        if self.range == 0:
+            return 0.0
+        return max(float(np.ptp(logs, axis=1).max()) for logs in self._extremes())
+
+    def _extremes(self) -> Iterator[FloatArray]:
+        """The log-likelihoods of the outputs among which the most telling one is, in blocks."""
+        for start in range(0, self._telling.size, step := max(1, LOG_BLOCK // self.size)):
+            yield self.noise.log_density(self._telling[start : start + step, None] - self.positions) - self._log_inside
+        if self.interval is not None and self.ends == "clamp":
+            yield self.log_likelihood(self.bounds)
+
+    @property
+    def _telling(self) -> FloatArray:
+        """Outputs with the largest ratio of densities for every pair of records."""
+        return fail(NOT_KNOWN, MechanismError)
+
+    def delta_at(self, epsilon: float) -> float:
+        """The largest over pairs of records, whose ratio of densities rises or falls from one end to the other."""
+        epsilon = as_epsilon(epsilon)
+        if self.range == 0 or epsilon >= self.epsilon:
+            return 0.0
+        place = np.unique(self.positions, return_index=True)[1]
+        rows = (self._hockey_stick(one, place, epsilon).max() for one in place)
+        return float(max(rows))
+
+    def _hockey_stick(self, one: int, others: IntArray, epsilon: float) -> FloatArray:
+        """sum (P(theta | one) - e^epsilon P(theta | other))_+ for one record against others."""
+        low, high = self.bounds
+        inside = self._log_inside[one], self._log_inside[others]
+        x, y = float(self.positions[one]), self.positions[others]
+        threshold = np.clip(self._ratio_reaches(x, y, epsilon + inside[0] - inside[1]), low, high)
+        above = x >= y  # where it is the upper outputs that speak for `one`
+        parts = [(np.where(above, threshold, low), np.where(above, high, threshold))]
+        if self.interval is not None and self.ends == "clamp":
+            parts += [
+                (np.full(y.size, -np.inf), np.full(y.size, low)),
+                (np.full(y.size, high), np.full(y.size, np.inf)),
+            ]
+        total = np.zeros(y.size)
+        for start, end in parts:
+            with np.errstate(divide="ignore"):
+                mine, other = (np.log(self.noise.between(start - at, end - at)) for at in (x, y))
+            total += np.maximum(np.exp(mine - inside[0]) - np.exp(np.minimum(other - inside[1] + epsilon, 1.0)), 0.0)
+        return np.where(x == y, 0.0, total)
+
+    def _ratio_reaches(self, x: float, y: FloatArray, level: FloatArray) -> FloatArray:
+        """The output at which log f(output - x) - log f(output - y) reaches a level."""
+        return fail(NOT_KNOWN, MechanismError)
+
+    def with_epsilon(self, epsilon: float) -> Mechanism:
+        return fail("Noise that is given by its density has no epsilon to set.", MechanismError)
+
+    def _options(self) -> dict[str, Any]:
+        """What was chosen besides the noise, for reports."""
+        places = {} if self.is_equispaced else {"low": float(self.positions.min()), "high": float(self.positions.max())}
+        return places | ({} if self.interval is None else {"outputs": f"{self.ends} to {list(self.interval)}"})
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"noise": type(self.noise).__name__} | self._options()
+
+    def to_dict(self) -> dict[str, Any]:
+        return super().to_dict() | ({} if self.is_equispaced else {"positions": self.positions.tolist()})
+
+
+class Laplace(Additive):
+    """Laplace noise (RAD Example 4.7). Give its `scale`, or the `epsilon` it has for these positions: range / scale.
+
+    >>> Laplace([0.0, 0.1, 0.45, 1.0], scale=0.2)
+    Laplace(size=4, epsilon=5, scale=0.2, low=0, high=1)
+    """
+
+    noise: LaplaceNoise
+
+    def __init__(
+        self,
+        positions: npt.ArrayLike,
+        epsilon: float | None = None,
+        *,
+        scale: float | None = None,
+        interval: tuple[float, float] | None = None,
+        ends: Ends = "clamp",
+    ) -> None:
+        require((epsilon is None) != (scale is None), "Laplace noise takes either epsilon or scale.", MechanismError)
+        if scale is None:
+            epsilon = as_noise_epsilon("Laplace noise", epsilon)
+            spread = 1.0 if isinstance(positions, numbers.Number) else float(np.ptp(_positions(positions)))
+            require(spread > 0, "All positions coincide; give the scale of the noise instead.", MechanismError)
+            scale = spread / epsilon
+        super().__init__(positions, LaplaceNoise(scale), interval, ends)
+
+    @property
+    def scale(self) -> float:
+        """The scale of the noise, its mean size."""
+        return self.noise.scale
+
+    @property
+    def epsilon(self) -> float:
+        return self.nominal_epsilon if self.is_open else super().epsilon
+
+    @property
+    def nominal_epsilon(self) -> float:
+        """That of the noise alone: range / scale."""
+        return self.range / self.scale
+
+    def with_epsilon(self, epsilon: float) -> Laplace:
+        places: npt.ArrayLike = self.size if self.is_equispaced else self.positions
+        return Laplace(places, epsilon, interval=self.interval, ends=self.ends).labelled(self.labels)
+
+    def delta_at(self, epsilon: float) -> float:
+        if not self.is_open:
+            return super().delta_at(epsilon)
+        return max(0.0, -math.expm1((as_epsilon(epsilon) - self.epsilon) / 2))
+
+    def guarantee(self) -> Guarantee:
+        """The curve of the profile delta(e) = 1 - exp((e - epsilon) / 2).
+
+        Clamping is post-processing and keeps it; drawing again leaves the true epsilon.
+        """
+        if self.is_truncated:
+            return PureDP(self.epsilon)
+        if self.nominal_epsilon == 0:
+            return PureDP(0.0)
+        return TradeOff.from_profile(lambda e: -np.expm1((e - self.nominal_epsilon) / 2), self.nominal_epsilon)
+
+    @property
+    def _telling(self) -> FloatArray:
+        low, high = self.bounds
+        return np.unique(np.r_[low, high, self.positions[(self.positions > low) & (self.positions < high)]])
+
+    def _ratio_reaches(self, x: float, y: FloatArray, level: FloatArray) -> FloatArray:
+        """Between the two positions the log ratio rises from -|x - y| / scale to the same with +."""
+        reach = np.abs(x - y) / self.scale
+        middle = (x + y) / 2 + np.sign(x - y) * level * self.scale / 2
+        beyond = np.where(level >= reach, np.inf, -np.inf) * np.where(x >= y, 1, -1)
+        return np.where(np.abs(level) < reach, middle, beyond)
+
+    def _parameters(self) -> dict[str, Any]:
+        named = {"epsilon": self.epsilon} if self.is_open else {"nominal_epsilon": self.nominal_epsilon}
+        return named | ({} if self.is_equispaced else {"scale": self.scale}) | self._options()
+
+
+class Gaussian(Additive):
+    """Gaussian noise of standard deviation sigma (RAD Example 4.8). Unbounded, it is epsilon-DP for no epsilon.
+
+    >>> Gaussian([0.0, 0.1, 0.45, 1.0], sigma=0.2)
+    Gaussian(size=4, sigma=0.2, low=0, high=1)
+    """
+
+    noise: GaussianNoise
+
+    def __init__(
+        self,
+        positions: npt.ArrayLike,
+        sigma: float,
+        *,
+        interval: tuple[float, float] | None = None,
+        ends: Ends = "clamp",
+    ) -> None:
+        super().__init__(positions, GaussianNoise(sigma), interval, ends)
+
+    @property
+    def sigma(self) -> float:
+        """The standard deviation of the noise."""
+        return self.noise.sigma
+
+    @property
+    def epsilon(self) -> float:
+        return (math.inf if self.range > 0 else 0.0) if self.is_open else super().epsilon
+
+    def with_sigma(self, sigma: float) -> Gaussian:
+        """The same with another standard deviation."""
+        places: npt.ArrayLike = self.size if self.is_equispaced else self.positions
+        return Gaussian(places, sigma, interval=self.interval, ends=self.ends).labelled(self.labels)
+
+    def with_epsilon(self, epsilon: float) -> Gaussian:
+        return fail("Gaussian noise is epsilon-DP for no epsilon; set sigma instead.", MechanismError)
+
+    def delta_at(self, epsilon: float) -> float:
+        return GaussianDP(self.range / self.sigma).delta_at(epsilon) if self.is_open else super().delta_at(epsilon)
+
+    def guarantee(self) -> Guarantee:
+        """mu-Gaussian DP with mu = range / sigma; drawing again until the output is in range leaves only epsilon."""
+        return PureDP(self.epsilon) if self.is_truncated else GaussianDP(self.range / self.sigma)
+
+    @property
+    def _telling(self) -> FloatArray:
+        return np.array(self.bounds)
+
+    def _ratio_reaches(self, x: float, y: FloatArray, level: FloatArray) -> FloatArray:
+        apart = (x - y) / self.sigma
+        shift = np.divide(level, apart, out=np.zeros(y.size), where=apart != 0)
+        return np.asarray((x + y) / 2 + shift * self.sigma)
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"sigma": self.sigma} | self._options()
+
+
+class Binned(Tabled):
+    """An additive mechanism of which only the bin of the output is told: post-processing, so its risk is no larger.
+
+    Without an interval, or where outputs are clamped, the outputs beyond the last edges are two more bins.
+    """
+
+    def __init__(self, mechanism: Additive, edges: FloatArray) -> None:
+        low, high = mechanism.bounds
+        inner = np.unique(np.clip(edges, low, high))
+        outer = (low, high) if mechanism.is_truncated else (-np.inf, low, high, np.inf)
+        self.mechanism, self.size = mechanism, mechanism.size
+        self.edges = np.unique(np.concatenate([inner, outer]))
+
+    @property
+    def n_outputs(self) -> float:
+        return float(self.edges.size - 1)
+
+    def columns(self, outputs: slice | IntArray) -> FloatArray:
+        return self.mechanism.mass(self.edges[:-1][outputs], self.edges[1:][outputs])
+
+    def row(self, record: int) -> FloatArray:
+        return np.asarray(self.columns(slice(None))[record])
+
+    def with_epsilon(self, epsilon: float) -> Binned:
+        return fail("Set the epsilon of the mechanism, then bin it.", MechanismError)
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"mechanism": self.mechanism.to_dict(), "outputs": self.n_outputs}
+
+    def __repr__(self) -> str:
+        return f"Binned({self.mechanism!r}, {int(self.n_outputs)} bins)"
+
+
+def _equispaced(size: int) -> FloatArray:
+    return np.arange(size, dtype=np.float64) / max(1, size - 1)
+
+
+def _positions(positions: npt.ArrayLike) -> FloatArray:
+    places = as_floats(positions, "Positions", MechanismError)
+    require(
+        places.ndim == 1 and places.size > 0 and bool(np.all(np.isfinite(places))),
+        "Positions are a list of finite numbers, one for each record.",
+        MechanismError,
+    )
+    return places
+
+
+def _interval(interval: tuple[float, float]) -> tuple[float, float]:
+    require(np.shape(interval) == (2,), f"interval is a pair (low, high), got {interval!r}", MechanismError)
+    low, high = (as_number("An end of the interval", end) for end in interval)
+    require(
+        -math.inf < low < high < math.inf, f"interval needs finite low < high, got {low:g}, {high:g}", MechanismError
+    )
+    return low, high

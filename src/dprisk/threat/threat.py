@@ -1,0 +1,162 @@
+"""The threat: what the attacker believes, knows and wants."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from dprisk.errors import ThreatError, as_number, fail, require
+from dprisk.tables import column, column_names, encode, rows_of
+from dprisk.threat.knowledge import Knowledge, as_knowledge
+from dprisk.threat.prior import Prior
+from dprisk.threat.reach import Reach
+from dprisk.threat.success import Attributes, Exact, Line, Ring, Success
+from dprisk.types import FloatArray, Table
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Threat:
+    """A prior, the attacker's knowledge and its idea of success.
+
+    `knows` is 'none', 'all', one group label for each record, or a `Knowledge`.
+
+    >>> Threat(Prior.uniform(4), knows=["f", "f", "m", "m"])
+    Threat(4 records, knows one of 2 groups, right exactly, baseline 0.5)
+    """
+
+    prior: Prior
+    knows: Knowledge
+    success: Success
+
+    def __init__(
+        self, prior: Prior, knows: Knowledge | str | Iterable[Any] | None = "none", success: Success | None = None
+    ) -> None:
+        require(isinstance(prior, Prior), f"A threat starts with a Prior, not {type(prior).__name__}.", ThreatError)
+        require(
+            success is None or isinstance(success, Success),
+            f"`success` is a rule such as Exact() or Line(1.0), not {success!r}.",
+            ThreatError,
+        )
+        object.__setattr__(self, "prior", prior)
+        object.__setattr__(self, "knows", as_knowledge(knows, prior.size, prior.labels))
+        object.__setattr__(self, "success", success or Exact())
+
+    @classmethod
+    def membership(cls, prior: Prior) -> Self:
+        """The attacker knows the whole record and asks whether it took part."""
+        return cls(prior, knows="all")
+
+    @classmethod
+    def reconstruction(cls, prior: Prior, within: float | Success | None = None, space: str = "line") -> Self:
+        """The attacker knows nothing and wants the record, exactly or within a distance.
+
+        `within` is a distance on a `space` ("line" or "ring", see `Line` and `Ring`) or any `Success`.
+        """
+        require(not isinstance(within, Success) or space == "line", "A Success brings its own space.", ThreatError)
+        return cls(prior, success=within if isinstance(within, Success) else as_success(within, space))
+
+    @classmethod
+    def attributes(
+        cls,
+        table: Table,
+        known: Sequence[str],
+        secret: Sequence[str],
+        within: Mapping[str, float] | None = None,
+    ) -> Self:
+        """The attacker knows some columns of the target's row and wants others.
+
+        `table` is a data frame or a mapping from column name to values, one row a person. The records are its
+        distinct rows, in sorted order, and the prior is how often each occurs.
+
+        >>> people = {"sex": ["f", "f", "m", "m"], "ill": ["yes", "no", "no", "no"]}
+        >>> Threat.attributes(people, known=["sex"], secret=["ill"])
+        Threat(3 records, knows one of 2 groups, right in ill, baseline 0.75)
+        """
+        names = column_names(table)
+        require(len(names) > 0, "The table has no columns.", ThreatError)
+        known, secret = ([part] if isinstance(part, str) else list(part or ()) for part in (known, secret))
+        rows = rows_of(table, names)
+        require(len(rows) > 0, "The table has no rows.", ThreatError)
+        both = [name for name in known if name in secret]
+        require(not both, f"{both} cannot be known and secret at once.", ThreatError)
+        codes, distinct = encode(rows)
+        universe = {name: [row[i] for row in distinct] for i, name in enumerate(names)}
+        return cls(
+            Prior.from_counts(np.bincount(codes), distinct),
+            knows=Knowledge.columns(universe, known) if known else "none",
+            success=Attributes(universe, tuple(secret), dict(within or {})),
+        )
+
+    @cached_property
+    def reach(self) -> Reach:
+        """The sets of records that guesses can be right about, group by group."""
+        return self.success.reach(self.prior, self.knows.groups)
+
+    @cached_property
+    def kappa_aux(self) -> float:
+        """sum_x max_g pi(S_g and a^-1(x)): the best success of an attacker who sees no output."""
+        if self.success.is_exact:
+            heaviest = np.zeros(self.knows.n_groups)
+            np.maximum.at(heaviest, self.knows.groups, self.prior.weights)
+            return min(1.0, math.fsum(heaviest))
+        return min(1.0, float(self.reach.best(self.reach.sums(self.prior.weights[:, None])).sum()))
+
+    @property
+    def baseline(self) -> float:
+        """The same as `kappa_aux`, by its plain name."""
+        return self.kappa_aux
+
+    @cached_property
+    def ball_masses(self) -> FloatArray:
+        """pi(S_g), the prior mass of the ball of each guess, knowledge aside."""
+        everybody = np.zeros(self.prior.size, dtype=np.int64)
+        masses = self.success.reach(self.prior, everybody).sums(self.prior.weights[:, None])[:, 0]
+        return np.clip(masses, 0.0, 1.0)  # a ball that holds everything may add up to 1 and a rounding error
+
+    @property
+    def kappa_minus(self) -> float:
+        """The smallest prior mass of a ball S_g."""
+        return float(self.ball_masses.min())
+
+    @property
+    def kappa_plus(self) -> float:
+        """The largest prior mass of a ball S_g: the baseline of an attacker who knows nothing."""
+        return float(self.ball_masses.max())
+
+    @property
+    def table(self) -> Table:
+        """The attributes of every record, where the threat was made from a table."""
+        if not isinstance(self.success, Attributes):
+            fail("This threat was not made from a table.", ThreatError)
+        return self.success.table
+
+    def column(self, name: str) -> list[Any]:
+        """One attribute of every record, where the threat was made from a table."""
+        return column(self.table, name)
+
+    def describe(self) -> dict[str, Any]:
+        """The threat in words and numbers, for reports and JSON."""
+        return {
+            "records": self.prior.size,
+            "knows": self.knows.describe(),
+            "right": self.success.describe(),
+            "collision_probability": self.prior.collision_probability,
+        }
+
+    def __repr__(self) -> str:
+        return (
+            f"Threat({self.prior.size} records, knows {self.knows.describe()}, "
+            f"right {self.success.describe()}, baseline {self.baseline:.4g})"
+        )
+
+
+def as_success(within: float | None, space: str = "line") -> Success:
+    """A distance on a line or a ring as a `Success`; None means exactly."""
+    require(space in ("line", "ring"), f"space must be 'line' or 'ring', got {space!r}", ThreatError)
+    if within is None:
+        return Exact()
+    eta = as_number("The distance `within`", within)
+    return Line(eta) if space == "line" else Ring(eta)
