@@ -42,7 +42,7 @@ def against_riskcal() -> None:
     print(f"   advantage {ADVANTAGE}: dprisk {mine.value:.5f} in {my_time:.2f} s, advantage there {mine.bound:.9f}")
     search = partial(find_noise_multiplier_for_advantage, sample_rate=RATE, num_steps=STEPS)
     theirs, their_time = timed(lambda: search(advantage=ADVANTAGE))
-    there = family.guarantee(float(theirs)).total_variation
+    there = family.with_parameter(float(theirs)).total_variation
     print(f"   riskcal {theirs:.5f} in {their_time:.1f} s, advantage there {there:.6f}")
     print(f"   ratio {their_time / my_time:.1f} (10 wanted), noise differs by {abs(mine.value - theirs):.1e}")
 
@@ -54,7 +54,7 @@ def against_riskcal() -> None:
         ("grid 5e-4", {"grid_step": 5e-4, "beta_tol": 1e-4, "noise_min": 0.4}),
     ):
         theirs, their_time = timed(partial(rates, **settings))
-        there = 1 - float(family.guarantee(float(theirs)).tradeoff(FPR))
+        there = 1 - float(family.with_parameter(float(theirs)).tradeoff(FPR))
         print(f"   riskcal, {name}: {float(theirs):.5f} in {their_time:.1f} s, TPR there {there:.5f}")
         wanted = " (30 wanted)" if not settings else ""
         gap = abs(mine.value - float(theirs))

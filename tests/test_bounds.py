@@ -31,8 +31,8 @@ from dprisk import (
     conversions,
     exact,
 )
-from dprisk.assessment import rounded_up
 from dprisk.bounds import REGISTRY, ours, papers, programs
+from dprisk.rounding import significant_up
 from dprisk.threat import Distances
 from dprisk.types import FloatArray
 from tests.strategies import balls, partitions, priors
@@ -480,7 +480,7 @@ def test_total_variation_composes() -> None:
 
 @given(st.floats(1e-12, 50.0), st.sampled_from([4, 6]))
 def test_a_printed_bound_is_never_below_the_bound(value: float, digits: int) -> None:
-    shown = float(rounded_up(value, digits))
+    shown = float(significant_up(value, digits))
     assert value <= shown <= value * (1 + 10.0 ** (1 - digits) * 1.01)
 
 

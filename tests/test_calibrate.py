@@ -60,7 +60,7 @@ def test_the_round_trip_ends_at_the_target_and_never_above(family: Any, threat: 
     largest = assess(family, threat).advantage
     target = share * largest
     found = calibrate(family, threat, advantage=target)
-    again = assess(found.family.build(found.value), threat)
+    again = assess(family.with_parameter(found.value), threat)
     assert again.advantage == found.bound == found.advantage
     assert again.advantage <= target
     assert again.advantage == pytest.approx(target, rel=1e-9)
@@ -106,7 +106,7 @@ def test_families_whose_size_is_rounded_stay_safe() -> None:
     for family in (SubsetSelection(10, 1.0), OLH(10, 1.0)):
         for target in np.linspace(0.02, 0.4, 9):
             found = calibrate(family, Threat.membership(Prior.uniform(10)), advantage=float(target))
-            assert found.family.jumps
+            assert family.parameter.jumps
             assert assess(found.subject, Threat.membership(Prior.uniform(10))).advantage <= target
 
 
@@ -163,7 +163,7 @@ def test_dp_sgd_is_calibrated_by_the_accountant() -> None:
         (lambda: DPSGD(0.5, 0), "steps must be"),
         (lambda: calibrate(GRR(10, 1.0), tpr_at_fpr=0.5), "is a pair"),  # type: ignore[arg-type]
         (lambda: calibrate(GRR(10, 1.0), epsilon="1"), "epsilon must be a number"),  # type: ignore[arg-type]
-        (lambda: calibrate(Matrix([[1.0]]), Threat(Prior([1.0])), advantage=0.1), "no epsilon to set"),
+        (lambda: calibrate(Matrix([[1.0]]), Threat(Prior([1.0])), advantage=0.1), "no parameter to calibrate"),
         (lambda: calibrate(RenyiDP([2.0], [1.0]), ZIPF, advantage=0.1), "no parameter to calibrate"),
         (lambda: calibrate(GRR(10, 1.0), Prior.uniform(10), advantage=0.1), "is not a Threat"),  # type: ignore[arg-type]
         (lambda: calibrate(DPSGD(0.5, 2), Threat(Prior.uniform(10)), success=0.1), "strongest noise that was tried"),

@@ -12,7 +12,8 @@ from dprisk.attacks import OptimalAttack
 from dprisk.errors import MechanismError, ParameterError, TooLargeError
 from dprisk.exact import best_attacker
 from dprisk.mechanisms import DiscreteGaussian, Geometric, Repeated
-from dprisk.mechanisms.numbers.discrete import DiscreteAdditive, WholeGaussian, WholeLaplace
+from dprisk.mechanisms.numbers.whole import DiscreteAdditive
+from dprisk.mechanisms.numbers.whole_noise import WholeGaussian, WholeLaplace
 from dprisk.threat import Exact, Success
 from dprisk.types import FloatArray
 from tests import naive
@@ -210,14 +211,15 @@ def test_extreme_parameters() -> None:
         assert (single.epsilon, single.delta_at(0.0)) == (0.0, 0.0)
         assert single.guarantee().epsilon_at(0.0) == 0
         assert assess(single, Threat(Prior.uniform(single.size))).advantage == 0
-    assert DiscreteLaplace(3, 0.5).with_epsilon(1.5).epsilon == pytest.approx(1.5)
-    assert DiscreteGaussian(3, 0.5).with_sigma(2.0).sigma == 2.0
+    assert DiscreteLaplace(3, 0.5).with_parameter(1.5).epsilon == pytest.approx(1.5)
+    assert DiscreteGaussian(3, 0.5).with_parameter(2.0).sigma == 2.0
     assert Repeated(DiscreteLaplace(2, 1.0, interval=(0, 1)), 2).epsilon == pytest.approx(2.0)
     assert DiscreteGaussian(3, 2.0, interval=(0, 2)).to_dict() == {
         "kind": "DiscreteGaussian",
         "size": 3,
+        "positions": [0, 1, 2],
         "sigma": 2.0,
-        "outputs": "clamp to [0, 2]",
+        "interval": [0, 2],
     }
 
 
@@ -226,9 +228,9 @@ def test_the_weakest_noise_keeps_the_target(template: DiscreteLaplace | Discrete
     threat = Threat(Prior.zipf(10))
     found = calibrate(template, threat, advantage=0.1)
     kept, weaker = (
-        template.with_epsilon(found.value * (1 + more))
+        template.with_parameter(found.value * (1 + more))
         if isinstance(template, DiscreteLaplace)
-        else template.with_sigma(found.value * (1 - more))
+        else template.with_parameter(found.value * (1 - more))
         for more in (0.0, 1e-3)
     )
     assert assess(kept, threat).advantage <= 0.1 < assess(weaker, threat).advantage
@@ -247,7 +249,6 @@ def test_the_weakest_noise_keeps_the_target(template: DiscreteLaplace | Discrete
         (lambda: DiscreteGaussian(3, 1.0, interval=(0.5, 2)), MechanismError, "whole numbers low <= high"),  # type: ignore[arg-type]
         (lambda: DiscreteGaussian(3, 1.0, interval=(3, 2)), MechanismError, "low <= high"),
         (lambda: DiscreteGaussian(3, 1.0, ends="wrap"), MechanismError, "'clamp' or 'truncate'"),  # type: ignore[arg-type]
-        (lambda: DiscreteGaussian(3, 1.0).with_epsilon(1.0), MechanismError, "set sigma instead"),
         (lambda: DiscreteGaussian(3, 1.0).log_likelihood([0.5]), MechanismError, "is a whole number"),
         (lambda: DiscreteLaplace(3, 1.0, interval=(0, 2)).log_likelihood([3]), MechanismError, r"in 0\.\.2"),
         (

@@ -28,7 +28,7 @@ from dprisk import (
 from dprisk.attacks import OptimalAttack
 from dprisk.errors import DpriskError, TooLargeError
 from dprisk.exact import theorem
-from dprisk.mechanisms import SHE, Geometric
+from dprisk.mechanisms import SHE, Geometric, PostProcessed
 from dprisk.threat import Balls, Distances, Exact
 from dprisk.types import BoolArray, FloatArray, IntArray
 from tests import naive
@@ -142,7 +142,7 @@ def test_post_processing_never_helps(problem: Any, data: st.DataObject) -> None:
     channel, prior, groups, success = problem
     threat = Threat(Prior(prior), groups, by_table(success))
     outputs = channel.shape[1]
-    merged = Matrix(channel).post_process(data.draw(st.lists(st.integers(0, 2), min_size=outputs, max_size=outputs)))
+    merged = PostProcessed(Matrix(channel), data.draw(st.lists(st.integers(0, 2), min_size=outputs, max_size=outputs)))
     before, after = exact.best_attacker(Matrix(channel), threat), exact.best_attacker(merged, threat)
     assert after.advantage <= before.advantage + 1e-12
     assert after.success <= before.success + 1e-12

@@ -39,7 +39,7 @@ from dprisk.attacks import (
     Report,
 )
 from dprisk.attacks.estimate import Guesser, measure
-from dprisk.attacks.heuristics import frequencies, named
+from dprisk.attacks.heuristics import frequencies
 from dprisk.auditing.evidence.scores import GuessScorer
 from dprisk.errors import DpriskError
 from dprisk.mechanisms import BLH, SHE, THE, ConcreteHashing, UnaryEncoding
@@ -462,4 +462,4 @@ def test_an_attack_decides_an_audit() -> None:
 
 
 def test_what_a_report_names() -> None:
-    assert named(GRR(3, 1.0), [2, 0]).tolist() == [[False, False, True], [True, False, False]]
+    assert GRR(3, 1.0).members([2, 0]).tolist() == [[False, False, True], [True, False, False]]

@@ -231,7 +231,7 @@ def test_thresholding_is_unary_encoding(epsilon: float, threshold: float) -> Non
     assert bits.q == pytest.approx(1 - float(laplace_below(np.array(threshold), scale)), abs=1e-15)
     odds = math.log(bits.p) - math.log1p(-bits.p) + math.log1p(-bits.q) - math.log(bits.q)
     assert bits.epsilon == pytest.approx(odds, rel=1e-9, abs=1e-12)
-    assert bits.with_epsilon(1.0).threshold == threshold
+    assert bits.with_parameter(1.0).threshold == threshold
 
 
 def test_thresholded_samples_are_those_of_unary_encoding() -> None:
@@ -265,7 +265,7 @@ def test_without_budget_or_noise_thresholding_still_works() -> None:
     assert weak.to_dict() == {
         "kind": "THE",
         "size": 4,
-        "nominal_epsilon": 5000.0,
+        "epsilon": 5000.0,
         "threshold": weak.threshold,
     }
 
@@ -287,11 +287,11 @@ def test_all_functions_together_are_the_ideal_hash(shape: tuple[int, int], epsil
 
 def written_out(mechanism: ConcreteHashing) -> FloatArray:
     """The channel of local hashing, one hash, record and value after the other."""
-    count, g, m = mechanism.family.count, mechanism.hash_range, mechanism.size
+    count, g, m = mechanism.hashes.count, mechanism.hash_range, mechanism.size
     response = GRR(g, mechanism.epsilon).matrix()
     table = np.zeros((m, count * g))
     for number, z, value in itertools.product(range(count), range(m), range(g)):
-        hashed = int(mechanism.family.values(np.array([number]), np.array([z]))[0])
+        hashed = int(mechanism.hashes.values(np.array([number]), np.array([z]))[0])
         table[z, number * g + value] = response[hashed, value] / count
     return table
 
@@ -355,7 +355,7 @@ def test_samples_of_hashing_are_truthful_as_often_as_they_should_be() -> None:
         mechanism = ConcreteHashing(20, 1.0, 4, family)
         records = rng.integers(20, size=40_000)
         drawn = mechanism.sample(records, rng)
-        truthful = mechanism.family.values(drawn[:, 0], records) == drawn[:, 1]
+        truthful = mechanism.hashes.values(drawn[:, 0], records) == drawn[:, 1]
         chance = GRR(4, 1.0).p
         assert abs(truthful.mean() - chance) < 4 * math.sqrt(chance * (1 - chance) / records.size)
 
@@ -384,13 +384,13 @@ def test_hashes_that_tell_nothing_apart_tell_nothing() -> None:
 
 def test_hashing_goes_on_the_record() -> None:
     mechanism = ConcreteHashing(5, 1.0, 3, "polynomial")
-    assert repr(mechanism) == "ConcreteHashing(size=5, epsilon=1, hash_range=3, family=polynomial mod 5)"
-    assert mechanism.with_epsilon(2.0).to_dict() == {
+    assert repr(mechanism) == "ConcreteHashing(size=5, epsilon=1, hash_range=3, hashes='polynomial')"
+    assert mechanism.with_parameter(2.0).to_dict() == {
         "kind": "ConcreteHashing",
         "size": 5,
         "epsilon": 2.0,
         "hash_range": 3,
-        "family": "polynomial mod 5",
+        "hashes": "PolynomialHashes(size=5, hash_range=3)",
     }
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from typing import Literal
 
 import networkx as nx
 import numpy as np
@@ -134,10 +135,10 @@ def test_log_likelihoods_of_samples_are_those_of_the_list(mechanism: Mechanism) 
 def test_with_epsilon_keeps_its_promise(mechanism: Mechanism) -> None:
     if isinstance(mechanism, UnaryEncoding) and mechanism.p == 1.0:
         with pytest.raises(MechanismError, match="cannot be set"):
-            mechanism.with_epsilon(1.0)
+            mechanism.with_parameter(1.0)
         return
     for epsilon in (0.0, 0.7, 2.0):
-        changed = mechanism.with_epsilon(epsilon)
+        changed = mechanism.with_parameter(epsilon)
         assert type(changed) is type(mechanism)
         if isinstance(mechanism, Geometric):  # its epsilon counts per unit of sensitivity, and truncation leaks more
             assert isinstance(changed, Geometric)
@@ -235,7 +236,7 @@ def test_clamped_geometric_is_rounded_noise() -> None:
 
 
 @pytest.mark.parametrize("ends", ["clamp", "truncate"])
-def test_geometric_without_privacy_budget_tells_nothing(ends: str) -> None:
+def test_geometric_without_privacy_budget_tells_nothing(ends: Literal["clamp", "truncate"]) -> None:
     table = Geometric(4, 0.0, ends=ends).matrix()
     assert table == pytest.approx(np.tile(table[0], (4, 1)), abs=1e-15)
 
@@ -274,14 +275,14 @@ def test_laplace_and_gaussian_profiles_match_a_fine_grid() -> None:
         (lambda: LocalHashing(5, 1.0, 1), ParameterError, "at least 2"),
         (lambda: Matrix([[0.5, 0.6]]), MechanismError, "row 0 sums to 1.1"),
         (lambda: Matrix([[0.5, 0.5], [1.0]]), MechanismError, "rows of equal length"),
-        (lambda: Matrix([[1.0]]).with_epsilon(1.0), MechanismError, "no epsilon to set"),
+        (lambda: Matrix([[1.0]]).with_parameter(1.0), MechanismError, "no parameter to set"),
         (lambda: Gaussian(3, 0.0), MechanismError, "sigma must lie between 1e-100 and 1e100, got 0"),
         (lambda: Gaussian(3, 1e308), MechanismError, r"sigma must lie between 1e-100 and 1e100, got 1e\+308"),
         (lambda: Laplace(3, 0.0), MechanismError, "needs epsilon > 1e-99, got 0"),
         (lambda: Laplace(3, 1e-320), MechanismError, "needs epsilon > 1e-99, got 9.99989e-321"),
-        (lambda: Geometric(3, 1.0, ends="wrap"), MechanismError, "'clamp' or 'truncate'"),
+        (lambda: Geometric(3, 1.0, ends="wrap"), MechanismError, "'clamp' or 'truncate'"),  # type: ignore[arg-type]
         (lambda: Product(GRR(3, 1.0), GRR(4, 1.0)), MechanismError, "3 and 4"),
-        (lambda: GRR(3, 1.0).post_process([0, 1]), MechanismError, "each of the 3 outputs"),
+        (lambda: PostProcessed(GRR(3, 1.0), [0, 1]), MechanismError, "each of the 3 outputs"),
         (lambda: OnAttribute(GRR(2, 1.0), ["a", "c"], labels=["a", "b"]), MechanismError, "not among the labels"),
         (lambda: GRR(3, 1.0).sample([3], np.random.default_rng()), MechanismError, r"0\.\.2"),
         (lambda: GRR(3, 1.0).sample([0.5], np.random.default_rng()), MechanismError, "whole numbers"),
@@ -306,7 +307,7 @@ def test_bits_follow_their_probability_to_the_last_digit() -> None:
 def test_a_product_lists_its_outputs_in_one_order() -> None:
     """All of the second with each of the first, however large the factors; nested products too."""
     pair = Product(GRR(70, 1.0), GRR(70, 2.0))
-    first = pair.post_process([a for a in range(70) for _ in range(70)])
+    first = PostProcessed(pair, [a for a in range(70) for _ in range(70)])
     assert first.matrix() == pytest.approx(GRR(70, 1.0).matrix(), abs=1e-12)
     nested = Product(Product(GRR(3, 1.0), OUE(3, 1.0)), GRR(3, 2.0))
     columns = np.concatenate([np.exp(nested.log_likelihood(block)).T for block in nested.outputs(10)], axis=1)
@@ -315,14 +316,14 @@ def test_a_product_lists_its_outputs_in_one_order() -> None:
 
 
 def test_a_product_keeps_the_proportion_of_its_parts() -> None:
-    changed = Product(GRR(3, 1.0), GRR(3, 3.0)).with_epsilon(8.0)
+    changed = Product(GRR(3, 1.0), GRR(3, 3.0)).with_parameter(8.0)
     assert (changed.first.epsilon, changed.second.epsilon) == pytest.approx((2.0, 6.0))
 
 
 def test_repetition_cannot_be_post_processed_by_order() -> None:
     repeated = Repeated(GRR(3, 1.0), 2)
     with pytest.raises(MechanismError, match="without their order"):
-        repeated.post_process(lambda reports: reports[:, 0])
+        PostProcessed(repeated, lambda reports: reports[:, 0])
     with pytest.raises(MechanismError, match="Repeat the two parts"):
         Repeated(Product(GRR(3, 1.0), GRR(3, 1.0)), 2)
 

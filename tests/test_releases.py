@@ -297,7 +297,7 @@ def test_a_prior_over_other_records_is_refused(query: Query, guarantee: Any) -> 
     with pytest.raises(DpriskError, match="not the prior's in the same order: 'flu' here is 'cold' there"):
         assess(mechanism, other)
     if isinstance(guarantee, PureDP):
-        assert mechanism.with_epsilon(2.0).labels == mechanism.labels
+        assert mechanism.with_parameter(2.0).labels == mechanism.labels
     with pytest.raises(DpriskError, match="2 labels for 3 records"):
         mechanism.labelled(["flu", "cold"])
 

@@ -28,6 +28,7 @@ from dprisk.mechanisms import (
     Laplace,
     LocalHashing,
     Mechanism,
+    PostProcessed,
     SetProtocol,
     SubsetSelection,
     UnaryEncoding,
@@ -137,7 +138,7 @@ def test_scores_and_leads_are_the_same(mechanism: Mechanism) -> None:
 def test_a_restriction_is_a_mechanism_like_others() -> None:
     fewer = of(SubsetSelection(20, 1.0, 6), [3, 4, 9])
     assert repr(fewer) == "_SeenMembers(size=3, epsilon=1, subset_size=6, of=20)"
-    assert fewer.with_epsilon(2.0).epsilon == 2.0
+    assert fewer.with_parameter(2.0).epsilon == 2.0
     assert fewer.n_outputs == 8
     assert of(OUE(5, 1.0).labelled("abcde"), [1, 2]).labels is None
     for mechanism in (OUE(5, 1.0), SHE(5, 1.0), SubsetSelection(5, 1.0)):
@@ -175,7 +176,7 @@ def test_what_is_built_in_is_restricted(kind: Callable[[int, float], Mechanism])
         GRR(10, 1.0),
         Laplace(10, 1.0),
         OUE(10, 1.0).repeat(2),
-        LocalHashing(10, 1.0, 4).post_process(lambda rows: rows.sum(axis=1)),
+        PostProcessed(LocalHashing(10, 1.0, 4), lambda rows: rows.sum(axis=1)),
         ConcreteHashing(10, 1.0, 4),
     ],
     ids=repr,

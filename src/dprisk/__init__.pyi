@@ -1,8 +1,8 @@
 from .assessment import Risk, WorstCase, assess
 from .auditing import AuditInterrupted, AuditReport, audit, audit_recorded, central
-from .calibration import DPSGD, Calibration, calibrate
+from .calibration import Calibration, calibrate
 from .errors import DpriskError
-from .guarantees import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, dp_sgd
+from .guarantees import DPSGD, ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, dp_sgd
 from .mechanisms import (
     GRR,
     OLH,

@@ -5,7 +5,7 @@ that keeps it). Both answers read alike.
 """
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, overload
@@ -13,16 +13,21 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from dprisk import bounds, exact
+from dprisk.answers import Answer, Row
 from dprisk.attacks import estimate
 from dprisk.attacks.estimate import Estimate
-from dprisk.errors import ThreatError, TooLargeError, as_number, as_whole, fail, require
+from dprisk.errors import DpriskError, ThreatError, TooLargeError, as_number, as_whole, fail, require
 from dprisk.exact.certified import Certificate, certify
 from dprisk.exact.optimum import Optimum
 from dprisk.guarantees import Guarantee, as_guarantee
-from dprisk.mechanisms import Mechanism, OnInterval
+from dprisk.mechanisms import Additive, Mechanism, OnInterval, SetProtocol
+from dprisk.rounding import plain, significant_up
 from dprisk.threat.density import Density
 from dprisk.threat.threat import Threat
 from dprisk.types import FloatArray
+
+MOST_AT_RISK = 3
+SMALL = 1000  # records up to which breakdown and bounds are shown without being asked for
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,7 @@ class GroupRisk:
     baseline: float
 
 
-class Assessment(ABC):
+class Assessment(Answer):
     """What the best attacker gains.
 
     `advantage` (RAD) is success on a participant minus success on somebody who did not take part, `success` (ReRo)
@@ -71,20 +76,47 @@ class Assessment(ABC):
         most = 1 - self.threat.prior.collision_probability
         return self.advantage / most if most > 1e-15 else 0.0
 
+    @property
     @abstractmethod
-    def sentence(self) -> str:
-        """The risk in natural frequencies."""
+    def source(self) -> str:
+        """What the advantage is computed by."""
 
-    def _numbers(self) -> dict[str, Any]:
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """The four numbers."""
         return {
             "advantage": self.advantage,
             "success": self.success,
             "baseline": self.baseline,
             "normalised_advantage": self.normalised_advantage,
-            "exact": self.exact,
-            "threat": self.threat.describe(),
-            "sentence": self.sentence(),
         }
+
+    @property
+    def rows(self) -> list[Row]:
+        """The four numbers, and how they were found."""
+        return [
+            ("baseline", plain(self.baseline), "guessed right without the report"),
+            ("success (ReRo)", self._shown("success"), "guessed right with the report, at best"),
+            ("advantage (RAD)", self._shown("advantage"), "right on participants minus right on others"),
+            (
+                "normalised",
+                f"{100 * self.normalised_advantage:.1f} %",
+                "100 %: right on all participants, on no other",
+            ),
+            *self._found(),
+        ]
+
+    @abstractmethod
+    def _shown(self, which: str) -> str:
+        """One of the numbers as it is printed."""
+
+    @abstractmethod
+    def _found(self) -> list[Row]:
+        """How the numbers were found, and what they compare with."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """What every assessment tells, ready for JSON."""
+        return super().to_dict() | {"exact": self.exact, "threat": self.threat.describe()}
 
     def _goal(self) -> str:
         return "" if self.threat.success.is_exact else f" {self.threat.success.describe()}"
@@ -118,6 +150,16 @@ class Risk(Assessment):
         """Whether advantage and success are computed, not measured."""
         return self.estimate is None
 
+    @property
+    def about(self) -> str:
+        """The mechanism."""
+        return repr(self.mechanism)
+
+    @property
+    def source(self) -> str:
+        """Computed or measured."""
+        return "exact" if self.exact else "estimate"
+
     @cached_property
     def bounds(self) -> "WorstCase":
         """What the mechanism's guarantee alone would tell, for comparison."""
@@ -148,6 +190,52 @@ class Risk(Assessment):
         order = prior.support[np.argsort(-self.by_record[prior.support], kind="stable")][:count]
         return [(prior.name(int(record)), float(self.by_record[record])) for record in order]
 
+    def _shown(self, which: str) -> str:
+        value = getattr(self, which)
+        if self.estimate is None:
+            return plain(value)
+        low, high = getattr(self.estimate, f"{which}_interval")
+        return f"{plain(value)} [{plain(low)}, {plain(high)}]"
+
+    def _found(self) -> list[Row]:
+        if self.estimate:
+            told = f"from {self.estimate.samples} outputs, intervals at {100 * self.estimate.confidence:g} %"
+            return [("computed", "estimate", told)]
+        if self.optimum.is_proven:
+            how = ("computed", "exactly", "no sampling error")
+        else:
+            how = ("computed", "numerically", f"error about {self.optimum.error:.0e}")
+        return [how, *self._most_at_risk_rows(), *self._bound_rows()] if self._is_quick else [how]
+
+    @property
+    def _is_quick(self) -> bool:
+        """Whether breakdown and bounds cost little beside the result itself."""
+        size = self.mechanism.size
+        structured = isinstance(self.mechanism, SetProtocol) and self.threat.success.is_exact
+        on_a_line = isinstance(self.mechanism, Additive) and size <= SMALL // 10
+        return size <= SMALL and (structured or on_a_line or size * self.mechanism.n_outputs <= SMALL**2)
+
+    def _most_at_risk_rows(self) -> list[Row]:
+        """The records most at risk, where that is known and differs between records."""
+        try:
+            worst = self.most_at_risk(MOST_AT_RISK)
+        except DpriskError:  # no list of outputs to break the risk down by
+            return []
+        if worst[0][1] - min(self.by_record[self.threat.prior.support]) < 1e-9:
+            return []
+        return [("most at risk", plain(advantage), str(name)) for name, advantage in worst]
+
+    def _bound_rows(self) -> list[Row]:
+        """What the mechanism's guarantee alone would tell, where that is known."""
+        try:
+            worst = self.bounds
+        except DpriskError:
+            return []
+        return [
+            ("bound on success", significant_up(worst.success, 4), worst.success_bound.bound.source),
+            ("bound on advantage", significant_up(worst.advantage, 4), worst.advantage_bound.bound.source),
+        ]
+
     def sentence(self) -> str:
         """The risk in natural frequencies."""
         people = _people(self.success, self.baseline, self.advantage)
@@ -174,16 +262,11 @@ class Risk(Assessment):
     def to_dict(self) -> dict[str, Any]:
         """Everything but breakdowns and bounds, ready for JSON."""
         measured = self.estimate
-        return self._numbers() | {
+        return super().to_dict() | {
             "estimate": measured.to_dict() if measured else None,
             "numerical_error": None if measured else self.optimum.error,
             "mechanism": self.mechanism.to_dict(),
         }
-
-    def _repr_html_(self) -> str:
-        from dprisk.render import as_html
-
-        return as_html(self)
 
     def __repr__(self) -> str:
         computed = "exact" if self.optimum.is_proven else "numerical"
@@ -205,6 +288,25 @@ class WorstCase(Assessment):
 
     def __post_init__(self) -> None:
         self.guarantee.require_replace_one()
+
+    @property
+    def about(self) -> str:
+        """The guarantee."""
+        return repr(self.guarantee)
+
+    @property
+    def source(self) -> str:
+        """Who proved the tightest bound on the advantage."""
+        return self.advantage_bound.bound.source
+
+    def _shown(self, which: str) -> str:
+        return f"<= {significant_up(getattr(self, which), 4)}"
+
+    def _found(self) -> list[Row]:
+        return [
+            (f"{which} by", "attained" if value.attained else "bound", value.bound.source)
+            for which, value in (("success", self.success_bound), ("advantage", self.advantage_bound))
+        ]
 
     @cached_property
     def on_advantage(self) -> bounds.Evaluation:
@@ -247,7 +349,7 @@ class WorstCase(Assessment):
         for value in values:
             as_tight = value.number <= values[0].number * (1 + 1e-9)
             if as_tight and value.attained and value.bound.worst:
-                return value.bound.worst(self.guarantee, self.threat)
+                return value.bound.worst(self.guarantee, self.threat).labelled(self.threat.prior.labels)
         return None
 
     def match_among(self, people: int) -> tuple[bounds.Value, bounds.Value]:
@@ -275,7 +377,7 @@ class WorstCase(Assessment):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
-        return self._numbers() | {
+        return super().to_dict() | {
             "guarantee": self.guarantee.to_dict(),
             "advantage_bound": self.advantage_bound.to_dict(),
             "success_bound": self.success_bound.to_dict(),
@@ -284,13 +386,8 @@ class WorstCase(Assessment):
             "obstacles": self.on_advantage.obstacles | self.on_success.obstacles,
         }
 
-    def _repr_html_(self) -> str:
-        from dprisk.render import as_html
-
-        return as_html(self)
-
     def __repr__(self) -> str:
-        most = f"advantage<={rounded_up(self.advantage)}, success<={rounded_up(self.success)}"
+        most = f"advantage<={significant_up(self.advantage)}, success<={significant_up(self.success)}"
         numbers = f"{most}, baseline={self.baseline:.6g}"
         return f"WorstCase({numbers}, by {self.advantage_bound.bound.source})"
 
@@ -444,13 +541,18 @@ def assess(
         fail(f"The second argument is a Threat, not {type(threat).__name__}.", ThreatError)
     samples, confidence = estimate.checked(samples, confidence)
     generator = as_generator(rng)
-    if not isinstance(subject, Mechanism):
-        return WorstCase(as_guarantee(subject), threat, thorough)
     try:
-        return Risk(subject, threat, exact.best_attacker(subject, threat))
+        return computed(subject, threat, thorough)
     except TooLargeError:
         found = estimate.best_attacker(subject, threat, generator, samples, confidence, progress)
         return Risk(subject, threat, found)
+
+
+def computed(subject: Any, threat: Threat, thorough: bool = False) -> Risk | WorstCase:
+    """As `assess`, but nothing is estimated: what is out of reach raises a `TooLargeError`."""
+    if isinstance(subject, Mechanism):
+        return Risk(subject, threat, exact.best_attacker(subject, threat))
+    return WorstCase(as_guarantee(subject), threat, thorough)
 
 
 def as_generator(rng: np.random.Generator | int) -> np.random.Generator:
@@ -459,15 +561,6 @@ def as_generator(rng: np.random.Generator | int) -> np.random.Generator:
         return np.random.default_rng(rng)
     except (TypeError, ValueError):
         return fail(f"rng is a numpy Generator or a seed (a whole number of at least 0), got {rng!r}")
-
-
-def rounded_up(value: float, digits: int = 6) -> str:
-    """A bound to so many significant digits, never printed below its value."""
-    if value <= 0 or not math.isfinite(value):
-        return f"{value:g}"
-    step = 10.0 ** (math.floor(math.log10(value)) + 1 - digits)
-    shown = f"{value:.{digits}g}"
-    return shown if float(shown) >= value else f"{float(shown) + step:.{digits}g}"
 
 
 def _people(*shares: float) -> int:

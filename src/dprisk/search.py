@@ -5,34 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-from dprisk.errors import fail
-from dprisk.guarantees import Guarantee
-from dprisk.mechanisms import Mechanism
+from dprisk.errors import GuaranteeError, fail
+from dprisk.parameters import Adjustable, Parameter
 
-Subject = Mechanism | Guarantee
-Measure = Callable[[Subject], float]
+Measure = Callable[[Any], float]
 NOISE = 1e-5  # how closely a target is met where the risk comes from an accountant
 NOT_KEPT = "The strongest noise that was tried still has {:g}, above the target {:g}."
 SMALLEST, LARGEST = 1e-9, 1e9  # parameters that are tried before a target counts as out of reach, or as met anyhow
-
-
-@dataclass(frozen=True)
-class Family:
-    """Subjects that differ in one number; `rises` says whether the risk rises with it.
-
-    `sketches` build cheap stand-ins, roughest first, and `extrapolate` guesses the answer from theirs. `jumps` says
-    that a rounded size changes with the parameter: then a smaller parameter need not have the smaller risk.
-    `without_noise` is what is left to tell without any noise, where building that is out of reach.
-    """
-
-    parameter: str
-    build: Callable[[float], Subject]
-    rises: bool
-    sketches: tuple[Callable[[float], Subject], ...] = ()
-    extrapolate: Callable[[list[float]], float] = lambda roots: roots[-1]
-    jumps: bool = False
-    without_noise: Subject | None = None
 
 
 @dataclass(frozen=True)
@@ -40,25 +21,25 @@ class Found:
     """A parameter, what it makes, the measure there, and whether any parameter would do."""
 
     value: float
-    subject: Subject
+    subject: Adjustable
     measured: float
     unlimited: bool = False
 
 
 class _Line:
-    """The risk along a family, as a function of x = log(parameter) or its negative, so that it rises with x.
+    """The risk along a parameter, as a function of x = its logarithm or the negative of that, so that it rises with x.
 
     Remembers what it has built: near the end of a search the same place is asked for again.
     """
 
-    def __init__(self, family: Family, build: Callable[[float], Subject], measure: Measure) -> None:
-        self._build, self._measure, self._sign = build, measure, 1.0 if family.rises else -1.0
-        self._seen: dict[float, tuple[Subject, float]] = {}
+    def __init__(self, parameter: Parameter, build: Callable[[float], Adjustable], measure: Measure) -> None:
+        self._build, self._measure, self._sign = build, measure, 1.0 if parameter.rises else -1.0
+        self._seen: dict[float, tuple[Adjustable, float]] = {}
 
     def parameter(self, x: float) -> float:
         return math.exp(self._sign * x)
 
-    def at(self, x: float) -> tuple[Subject, float]:
+    def at(self, x: float) -> tuple[Adjustable, float]:
         if x not in self._seen:
             subject = self._build(self.parameter(x))
             if len(self._seen) >= 8:  # privacy loss distributions are large
@@ -73,19 +54,20 @@ class _Line:
         return Found(self.parameter(x), *self.at(x), unlimited)
 
 
-def weakest(family: Family, measure: Measure, target: float) -> Found:
-    """The weakest noise at which the measure is at most the target."""
-    line = _Line(family, family.build, measure)
-    if not family.sketches:
+def weakest(template: Adjustable, measure: Measure, target: float) -> Found:
+    """The weakest noise of a template at which the measure is at most the target."""
+    parameter = required_parameter(template)
+    line = _Line(parameter, template.with_parameter, measure)
+    if not template.sketches:
         low, high = _bracket(line.risk, target)
         if low == high:
             return line.found(low, unlimited=True)
         return line.found(_safe(line.risk, target, _root(line.risk, target, low, high)))
-    if family.without_noise is not None and (left := measure(family.without_noise)) <= target:
-        return Found(SMALLEST if not family.rises else LARGEST, family.without_noise, left, unlimited=True)
+    if template.without_noise is not None and (left := measure(template.without_noise)) <= target:
+        return Found(LARGEST if parameter.rises else SMALLEST, template.without_noise, left, unlimited=True)
     roots: list[float] = []
     slope = 0.0
-    for sketch in (_Line(family, build, measure) for build in family.sketches):
+    for sketch in (_Line(parameter, build, measure) for build in template.sketches):
         if roots:
             x, slope = _follow(sketch.risk, target, roots[-1], slope, tolerance=0.02)
         else:
@@ -97,8 +79,20 @@ def weakest(family: Family, measure: Measure, target: float) -> Found:
         roots.append(x)
     # An accountant's risk has rounding of its own; aiming a little lower saves asking it again and again.
     aim = target * (1 - NOISE / 2)
-    x, _ = _follow(line.risk, aim, family.extrapolate(roots), slope, tolerance=NOISE / 2, last_step=False)
+    x, _ = _follow(line.risk, aim, template.extrapolate(roots), slope, tolerance=NOISE / 2, last_step=False)
     return line.found(_safe(line.risk, target, x))
+
+
+def required_parameter(template: Any) -> Parameter:
+    """The parameter that can be calibrated, or a sentence that says there is none."""
+    parameter = template.parameter if isinstance(template, Adjustable) else None
+    if parameter is None:
+        fail(
+            f"{type(template).__name__} has no parameter to calibrate; give a mechanism whose noise can be set, "
+            "PureDP, ApproxDP, GaussianDP, ZCDP or DPSGD.",
+            GuaranteeError,
+        )
+    return parameter
 
 
 def _follow(

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from dprisk.attacks.estimate import Guesser
 from dprisk.errors import MechanismError, ParameterError, as_number, as_size, require
-from dprisk.mechanisms import GRR, SHE, THE, ConcreteHashing, Mechanism, OnAttribute, SetProtocol, UnaryEncoding
+from dprisk.mechanisms import GRR, SHE, THE, ConcreteHashing, Mechanism, OnAttribute, SetProtocol
 from dprisk.mechanisms.combined import number_of
 from dprisk.tables import as_floats
 from dprisk.threat.prior import Prior
@@ -82,12 +82,12 @@ class Estimation:
     def __init__(self, mechanism: SetProtocol, others: npt.ArrayLike) -> None:
         _require_sets(mechanism)
         self.mechanism, self.others = mechanism, mechanism._records(others)
-        p, q = _naming(mechanism)
+        p, q = mechanism.naming
         self._sign = np.sign(p - q)
 
     def guess(self, outputs: Any, rng: np.random.Generator, known: npt.ArrayLike | None = None) -> IntArray:
         """A guess for each output, with new reports of the others for each."""
-        mine = named(self.mechanism, outputs)
+        mine = self.mechanism.members(outputs)
         counts = np.array([row + self._count(rng) for row in mine], dtype=np.int64).reshape(mine.shape)
         estimates = self._sign * counts  # up to numbers that are the same for all records
         return one_of(estimates == estimates.max(axis=1, keepdims=True), rng)
@@ -109,9 +109,9 @@ def frequencies(mechanism: SetProtocol, reports: Any) -> FloatArray:
     [0.82, 0.09, 0.09]
     """
     _require_sets(mechanism)
-    p, q = _naming(mechanism)
+    p, q = mechanism.naming
     require(p != q, f"The reports of {mechanism!r} tell nothing.", MechanismError)
-    shares: FloatArray = named(mechanism, reports).mean(axis=0)
+    shares: FloatArray = mechanism.members(reports).mean(axis=0)
     return (shares - q) / (p - q)
 
 
@@ -225,7 +225,7 @@ class RandomMember:
 
     def guess(self, outputs: Any, rng: np.random.Generator, known: npt.ArrayLike | None = None) -> IntArray:
         """A guess for each output."""
-        return one_of(named(self.mechanism, outputs), rng)
+        return one_of(self.mechanism.members(outputs), rng)
 
 
 class Likeliest:
@@ -264,7 +264,7 @@ class AboveThreshold:
     def guess(self, outputs: Any, rng: np.random.Generator, known: npt.ArrayLike | None = None) -> IntArray:
         """A guess for each output."""
         values = np.atleast_2d(as_floats(outputs, "Outputs", MechanismError))
-        return one_of(named(self.thresholded, values > self.thresholded.threshold), rng)
+        return one_of(self.thresholded.members(values > self.thresholded.threshold), rng)
 
 
 # The thesis's names: section 5.3, and section 9.4 by protocol.
@@ -285,27 +285,9 @@ NAMED: dict[str, Callable[..., Guesser]] = {
 }
 
 
-def named(mechanism: SetProtocol | ConcreteHashing, outputs: Any) -> BoolArray:
-    """Which records (columns) each report (rows) names."""
-    if isinstance(mechanism, GRR):
-        return np.asarray(mechanism._records(outputs)[:, None] == np.arange(mechanism.size))
-    if isinstance(mechanism, ConcreteHashing):
-        hashes, reported = mechanism._pairs(outputs)
-        return np.asarray(mechanism.family.values(hashes[:, None], np.arange(mechanism.size)) == reported[:, None])
-    return mechanism._sets(outputs)
-
-
 def one_of(candidates: BoolArray, rng: np.random.Generator) -> IntArray:
     """A random candidate (column) of each row, any column where a row has none."""
     return np.asarray((candidates + rng.random(candidates.shape)).argmax(axis=1))
-
-
-def _naming(mechanism: SetProtocol) -> tuple[float, float]:
-    """The chances that a report names its owner's record, and any given other."""
-    if isinstance(mechanism, UnaryEncoding):
-        return mechanism.p, mechanism.q
-    none = np.array([0])
-    return float(mechanism.hit(none)[0]), float(mechanism.miss(none)[0] + mechanism.pair_gain(none)[0])
 
 
 def _require_sets(mechanism: Any, *also: type) -> None:

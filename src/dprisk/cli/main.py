@@ -1,20 +1,17 @@
 """The command: `dprisk assess`, `calibrate`, `audit`, `bounds` and `demo`."""
 
 import json
-import math
 import sys
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table as RichTable
 
-from dprisk import __version__, render
+from dprisk import __version__
 from dprisk.assessment import Risk, assess
 from dprisk.bounds import REGISTRY
-from dprisk.calibration import DPSGD, Calibration, calibrate
+from dprisk.calibration import calibrate
 from dprisk.cli.audit import audit_command
 from dprisk.cli.names import (
     GUARANTEES,
@@ -30,9 +27,10 @@ from dprisk.cli.names import (
     flag,
     options,
 )
+from dprisk.cli.tables import bounds_table, registry_table, show, show_table
 from dprisk.cli.threats import named_knowledge, named_prior, prior_file
 from dprisk.errors import DpriskError, require
-from dprisk.guarantees import Guarantee
+from dprisk.guarantees import DPSGD, Guarantee
 from dprisk.mechanisms import GRR, Mechanism
 from dprisk.releases.files import ReleaseFile, read_release
 from dprisk.threat.knowledge import Knowledge
@@ -96,10 +94,10 @@ def assess_command(as_json: bool, all_bounds: bool, **given: Any) -> None:
         return
     if planned is not None:
         click.echo(f"{given['query']}, over {planned.others} others and one of {threat.prior.size} possible records")
-    _print(render.as_table(risk), risk.sentence())
+    show(risk)
     if all_bounds:
         worst = risk.bounds if isinstance(risk, Risk) else risk
-        _print(render.bounds_table(worst.on_advantage.values + worst.on_success.values))
+        show_table(bounds_table(worst.on_advantage.values + worst.on_success.values))
 
 
 @cli.command("calibrate")
@@ -130,7 +128,7 @@ def calibrate_command(as_json: bool, **given: Any) -> None:
     if as_json:
         click.echo(json.dumps(found.to_dict() | {"inputs": _echo(given, threat)}, indent=2))
     else:
-        _print(render.calibration_table(found), _advice(found))
+        show(found)
 
 
 @cli.command("bounds")
@@ -141,7 +139,7 @@ def bounds_command(as_json: bool) -> None:
         click.echo(json.dumps([bound.to_dict() for bound in REGISTRY], indent=2))
         return
     for which in dict.fromkeys(bound.bounds for bound in REGISTRY):
-        _print(render.registry_table(which, REGISTRY))
+        show_table(registry_table(which, REGISTRY))
 
 
 cli.add_command(audit_command)
@@ -158,8 +156,8 @@ def demo_command() -> None:
         f"{DEMO_EPSILON:g}.\nThe attacker knows how common each diagnosis is, and nothing else.\n"
     )
     risk = assess(GRR(prior.size, DEMO_EPSILON), threat)
-    _print(render.as_table(risk), risk.sentence())
-    click.echo(f"\n{_advice(calibrate(GRR(prior.size, DEMO_EPSILON), threat, advantage=DEMO_ADVANTAGE))}")
+    show(risk)
+    click.echo(f"\n{calibrate(GRR(prior.size, DEMO_EPSILON), threat, advantage=DEMO_ADVANTAGE).sentence()}")
 
 
 def main() -> None:
@@ -297,26 +295,7 @@ def _echo(given: Options, threat: Threat) -> Options:
     return told | {"size": threat.prior.size}
 
 
-def _print(table: RichTable, sentence: str = "") -> None:
-    console = Console(highlight=False, markup=False)
-    console.print(table)
-    if sentence:
-        console.print(sentence, soft_wrap=True)
-
-
 def _show_progress(done: int, wanted: int, advantage: float) -> None:
     """One line on the terminal, rewritten as the estimate goes on and wiped at its end."""
     line = f"\r{done} of {wanted} outputs, advantage about {advantage:.4g} "
     click.echo(line if done < wanted else "\r" + " " * len(line) + "\r", nl=False, err=True)
-
-
-def _advice(found: Calibration) -> str:
-    goal = f"the advantage at or below {100 * found.target:g} points" if found.kind == "advantage" else found.goal
-    if found.unlimited:
-        return f"Any {found.parameter} keeps {goal}: this goal needs no noise."
-    # Rounded to the safe side, so that the printed number keeps the promise too.
-    digits = 10.0 ** (2 - math.floor(math.log10(found.value)))
-    if found.family.rises:
-        less = "" if found.family.jumps else " or less"
-        return f"To keep {goal}, choose {found.parameter} {math.floor(found.value * digits) / digits:g}{less}."
-    return f"To keep {goal}, choose {found.parameter} {math.ceil(found.value * digits) / digits:g} or more."

@@ -206,7 +206,7 @@ class _Search:
             double=_equivalent(reach, mechanism.positions, threat.prior.weights),
             prints=np.random.default_rng(0).random(reach.guess.size),
             penalise=penalise,
-            tolerance=TOLERANCE * (float(noise.variation(np.array(mechanism.range))) if penalise else 1.0),
+            tolerance=TOLERANCE * (float(noise.variation(np.array(mechanism.spread))) if penalise else 1.0),
         )
 
     @property

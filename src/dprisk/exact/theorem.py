@@ -135,7 +135,7 @@ def _structure(mechanism: Mechanism, threat: Threat) -> Optimum | None:
     if simplest and isinstance(mechanism, VectorNoise):
         distinct = np.unique(mechanism.means, axis=0)
         if len(distinct) < mechanism.size:
-            return _one_of_each(mechanism.with_means(distinct), mechanism.size)
+            return _one_of_each(mechanism.on_means(distinct), mechanism.size)
     if isinstance(mechanism, VectorGaussian):
         return independent_scores.best_attacker(mechanism, threat)
     return None

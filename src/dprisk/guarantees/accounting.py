@@ -1,4 +1,4 @@
-"""Guarantees from privacy accountants: privacy loss distributions, dp_accounting events, Opacus histories, OpenDP.
+"""Guarantees from privacy accountants: dp_accounting events, Opacus histories, OpenDP measurements, DP-SGD.
 
 dp_accounting does the composition, and is imported when the first of these is made.
 """
@@ -8,100 +8,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from dprisk.errors import GuaranteeError, TooLargeError, as_epsilon, as_number, as_whole, require
-from dprisk.guarantees.base import Guarantee, Relation, _rates
-from dprisk.guarantees.curves import Knots, from_profile, group_of_two
-from dprisk.guarantees.notions import ZCDP, ApproxDP, GaussianDP, PureDP, TradeOff, _require_relation
+from dprisk.errors import GuaranteeError, TooLargeError, as_number, as_whole, require
+from dprisk.guarantees.base import Guarantee, Relation, require_relation
+from dprisk.guarantees.notions import ZCDP, ApproxDP, GaussianDP, PureDP
+from dprisk.guarantees.profiles import GRID, PrivacyLoss
 from dprisk.tables import listed
-from dprisk.types import FloatArray
 
-GRID = 1e-4  # discretisation of the privacy loss; dp_accounting rounds up
 SMALLEST_NOISE = 0.05  # below it a privacy loss distribution takes gigabytes
-TINY = np.finfo(float).tiny
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class PrivacyLoss(Guarantee):
-    """A privacy loss distribution: anything with dp_accounting's `get_delta_for_epsilon` (and `self_compose`).
-
-    dp_accounting does not store the neighbouring relation in the object (and takes add/remove unless told otherwise),
-    so it must be said here.
-    """
-
-    pld: Any
-    relation: Relation
-
-    def __post_init__(self) -> None:
-        require(
-            hasattr(self.pld, "get_delta_for_epsilon"),
-            f"A privacy loss distribution has get_delta_for_epsilon; {type(self.pld).__name__} has not.",
-            GuaranteeError,
-        )
-        _require_relation(self.relation)
-
-    def delta_at(self, epsilon: float) -> float:
-        epsilon = as_epsilon(epsilon)
-        return float(min(1.0, self.pld.get_delta_for_epsilon(float(epsilon))))
-
-    def epsilon_at(self, delta: float) -> float:
-        require(0 <= delta <= 1, f"delta must lie in [0, 1], got {delta}")
-        if delta == 0 or not hasattr(self.pld, "get_epsilon_for_delta"):
-            return super().epsilon_at(delta)
-        return float(self.pld.get_epsilon_for_delta(delta))
-
-    @cached_property
-    def total_variation(self) -> float:
-        return self.delta_at(0.0)
-
-    @cached_property
-    def _top(self) -> float:
-        """An epsilon beyond which delta hardly falls."""
-        top = 0.1
-        while top < 200 and self.delta_at(top) > 1e-12:
-            top *= 1.5
-        return top
-
-    def tradeoff(self, alpha: npt.ArrayLike) -> FloatArray:
-        """At one place by the best tangent there, which is closer than the knots; at several by the knots."""
-        place = _rates(alpha)
-        if place.ndim > 0:
-            return super().tradeoff(place)
-        from scipy.optimize import minimize_scalar
-
-        rate = float(place)
-
-        def depth(epsilon: float) -> float:
-            delta = self.delta_at(epsilon)
-            return -max(1 - delta - math.exp(epsilon) * rate, (1 - delta - rate) * math.exp(-epsilon), 0.0)
-
-        best = minimize_scalar(depth, bounds=(0.0, self._top), method="bounded", options={"xatol": 1e-5})
-        return np.asarray(-min(best.fun, depth(0.0)))
-
-    @cached_property
-    def knots(self) -> Knots:
-        top = self._top
-        epsilons = np.unique(np.concatenate([np.linspace(0.0, top, 1000), np.geomspace(top / 1e4, top, 1000)]))
-        return from_profile(epsilons, np.asarray(self.pld.get_delta_for_epsilon(epsilons), dtype=float))
-
-    def compose(self, times: int) -> PrivacyLoss:
-        times = as_whole("times", times)
-        return PrivacyLoss(self.pld.self_compose(times), self.relation)
-
-    def to_replace_one(self) -> Guarantee:
-        """Two steps along the trade-off curve; accounting for replacement from the start is tighter."""
-        return self if self.relation == "replace-one" else TradeOff(*group_of_two(*self.knots), linear=True)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": "privacy loss", "total_variation": self.total_variation, "relation": self.relation}
-
-    def __repr__(self) -> str:
-        return f"PrivacyLoss(total variation {self.total_variation:.4g}, {self.relation})"
 
 
 def dp_sgd(
@@ -116,7 +33,7 @@ def dp_sgd(
     """
     if sample_rate == 1:
         _require_step(noise_multiplier, sample_rate, steps)
-        _require_relation(relation)
+        require_relation(relation)
         distance = 2 if relation == "replace-one" else 1
         return GaussianDP(distance * math.sqrt(steps) / noise_multiplier, relation)
     return from_opacus([(noise_multiplier, sample_rate, steps)], relation, grid)
@@ -128,7 +45,7 @@ def from_opacus(
     """An Opacus accountant's history: tuples (noise_multiplier, sample_rate, steps). Poisson sampling is assumed."""
     from dp_accounting.pld import privacy_loss_distribution
 
-    _require_relation(relation)
+    require_relation(relation)
     total: Any = None
     for entry in listed(getattr(history, "history", history)):
         require(
@@ -160,7 +77,7 @@ def from_dp_event(event: Any, relation: Relation = "replace-one", grid: float = 
     from dp_accounting import UnsupportedEventError
     from dp_accounting.pld import PLDAccountant
 
-    _require_relation(relation)
+    require_relation(relation)
     accountant = PLDAccountant(_neighbouring(relation), grid)
     try:
         accountant.compose(event)
@@ -222,18 +139,6 @@ def as_guarantee(subject: Any) -> Guarantee:
         f"{type(subject).__name__} is neither a mechanism nor a guarantee; give a Mechanism, a Guarantee, a "
         "dp_accounting event or privacy loss distribution, an Opacus accountant or an OpenDP measurement."
     )
-
-
-def privacy_loss_of_knots(knots: Knots, relation: Relation) -> PrivacyLoss:
-    """The distribution of the pair of outputs that a piecewise linear curve describes, with one output a segment."""
-    from dp_accounting.pld import privacy_loss_distribution
-
-    alpha, beta = knots
-    lower, upper = np.append(np.diff(alpha), 0.0), np.append(-np.diff(beta), 1 - beta[0])
-    logs = [np.log(np.maximum(mass / mass.sum(), TINY)) for mass in (lower, upper)]
-    some = [{i: float(log) for i, log in enumerate(part) if log > math.log(1e-300)} for part in logs]
-    pld = privacy_loss_distribution.from_two_probability_mass_functions(*some, value_discretization_interval=GRID)
-    return PrivacyLoss(pld, relation)
 
 
 def _require_step(noise_multiplier: float, sample_rate: float, steps: int) -> None:

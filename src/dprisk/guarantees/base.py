@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from functools import cached_property
 from typing import Any, Literal
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from dprisk.errors import GuaranteeError, as_epsilon, as_number, require
 from dprisk.guarantees.curves import Knots
+from dprisk.parameters import Adjustable
 from dprisk.tables import as_floats
 from dprisk.types import FloatArray
 
@@ -20,7 +21,7 @@ ROUNDING = 2.0**-51  # what adding up knots may lose, put on top to stay on the 
 LARGEST_EPSILON = 700.0  # e^epsilon must be a float
 
 
-class Guarantee(ABC):
+class Guarantee(Adjustable):
     """A promise about every pair of neighbouring data sets.
 
     Neighbours differ by replacement of one record, unless `relation` says "add-remove"; `to_replace_one` converts, and
@@ -46,9 +47,13 @@ class Guarantee(ABC):
     def to_dict(self) -> dict[str, Any]:
         """The kind and the numbers of the guarantee, ready for JSON."""
 
+    def guarantee(self) -> Guarantee:
+        """Itself: so it can be asked as a mechanism is."""
+        return self
+
     def tradeoff(self, alpha: npt.ArrayLike) -> FloatArray:
         """f(alpha), the least false negative rate of any test with false positive rate alpha."""
-        places = _rates(alpha)
+        places = as_rates(alpha)
         return np.interp(places, *self.knots)
 
     def delta_at(self, epsilon: float) -> float:
@@ -128,7 +133,17 @@ class Guarantee(ABC):
         )
 
 
-def _rates(alpha: npt.ArrayLike) -> FloatArray:
+def as_rates(alpha: npt.ArrayLike) -> FloatArray:
+    """False positive rates, checked."""
     places = as_floats(alpha, "False positive rates", GuaranteeError)
     require(bool(np.all((places >= 0) & (places <= 1))), "A false positive rate must lie in [0, 1].")
     return places
+
+
+def require_relation(relation: str) -> None:
+    """Refuse what is no neighbouring relation."""
+    require(
+        relation in ("replace-one", "add-remove"),
+        f"relation must be 'replace-one' or 'add-remove', got {relation!r}",
+        GuaranteeError,
+    )

@@ -1,10 +1,10 @@
-"""Privacy notions that are a few numbers: pure, approximate, Gaussian, concentrated and Renyi DP, a curve."""
+"""Privacy notions that are a few numbers: pure, approximate, Gaussian, concentrated and Renyi DP."""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -13,15 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from dprisk.errors import GuaranteeError, as_epsilon, as_number, as_whole, fail, require
-from dprisk.guarantees.base import Guarantee, Relation, _rates
-from dprisk.guarantees.curves import Knots, below_samples, from_profile, group_of_two, symmetric
-from dprisk.tables import as_floats
+from dprisk.guarantees.base import Guarantee, Relation, as_rates, require_relation
+from dprisk.guarantees.curves import Knots, from_profile
+from dprisk.guarantees.profiles import TradeOff
+from dprisk.parameters import Parameter
 from dprisk.types import FloatArray
 
 PROFILE = np.concatenate([[0.0], np.geomspace(1e-4, 60.0, 600)])  # epsilons at which a smooth curve gets its tangents
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ApproxDP(Guarantee):
     """(epsilon, delta)-differential privacy."""
 
@@ -33,7 +34,11 @@ class ApproxDP(Guarantee):
         object.__setattr__(self, "epsilon", as_epsilon(self.epsilon))
         object.__setattr__(self, "delta", as_number("delta", self.delta))
         require(0 <= self.delta <= 1, f"delta must lie in [0, 1], got {self.delta}")
-        _require_relation(self.relation)
+        require_relation(self.relation)
+
+    @property
+    def parameter(self) -> Parameter:
+        return Parameter.epsilon(self.epsilon)
 
     @cached_property
     def knots(self) -> Knots:
@@ -98,7 +103,7 @@ class ApproxDP(Guarantee):
         return {"kind": "approx", "epsilon": self.epsilon, "delta": self.delta, "relation": self.relation}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class PureDP(ApproxDP):
     """epsilon-differential privacy."""
 
@@ -114,7 +119,7 @@ class PureDP(ApproxDP):
         return {"kind": "pure", "epsilon": self.epsilon, "relation": self.relation}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class GaussianDP(Guarantee):
     """mu-Gaussian DP: neighbours are as hard to tell apart as N(0, 1) and N(mu, 1).
 
@@ -129,13 +134,17 @@ class GaussianDP(Guarantee):
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", as_number("mu", self.mu))
         require(0 <= self.mu < math.inf, f"mu must be a finite number of at least 0, got {self.mu}")
-        _require_relation(self.relation)
+        require_relation(self.relation)
+
+    @property
+    def parameter(self) -> Parameter:
+        return Parameter("mu", self.mu, rises=True)
 
     def tradeoff(self, alpha: npt.ArrayLike) -> FloatArray:
         """Phi(Phi^-1(1 - alpha) - mu)."""
         from scipy.special import ndtr, ndtri
 
-        return np.asarray(ndtr(-ndtri(_rates(alpha)) - self.mu))
+        return np.asarray(ndtr(-ndtri(as_rates(alpha)) - self.mu))
 
     def delta_at(self, epsilon: float) -> float:
         """Balle and Wang 2018, Theorem 8."""
@@ -200,7 +209,7 @@ class _ByRenyi(Guarantee):
         return from_profile(PROFILE, np.array([self._delta_by_orders(epsilon) for epsilon in PROFILE]))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class RenyiDP(_ByRenyi):
     """Renyi divergences of at most `values[i]` at `orders[i]` > 1."""
 
@@ -215,7 +224,7 @@ class RenyiDP(_ByRenyi):
         proper = len(self.orders) > 0 and all(1 < order < math.inf for order in self.orders)
         require(proper, "Renyi orders must be finite and above 1.", GuaranteeError)
         require(all(value >= 0 for value in self.values), "Renyi divergences must be at least 0.", GuaranteeError)
-        _require_relation(self.relation)
+        require_relation(self.relation)
 
     @cached_property
     def _divergences(self) -> tuple[FloatArray, FloatArray]:
@@ -240,7 +249,7 @@ class RenyiDP(_ByRenyi):
         return {"kind": "renyi", "orders": self.orders, "values": self.values, "relation": self.relation}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ZCDP(_ByRenyi):
     """rho-zero-concentrated DP: the Renyi divergence of every order a is at most a rho."""
 
@@ -250,7 +259,11 @@ class ZCDP(_ByRenyi):
     def __post_init__(self) -> None:
         object.__setattr__(self, "rho", as_number("rho", self.rho))
         require(0 <= self.rho < math.inf, f"rho must be a finite number of at least 0, got {self.rho}")
-        _require_relation(self.relation)
+        require_relation(self.relation)
+
+    @property
+    def parameter(self) -> Parameter:
+        return Parameter("rho", self.rho, rises=True, adds_up=True)
 
     @cached_property
     def _divergences(self) -> tuple[FloatArray, FloatArray]:
@@ -268,102 +281,6 @@ class ZCDP(_ByRenyi):
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "zcdp", "rho": self.rho, "relation": self.relation}
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class TradeOff(Guarantee):
-    """A trade-off curve given by points, such as riskcal's alphas and betas.
-
-    Points are taken as samples of a convex curve, and between them the curve is assumed as low as convexity allows.
-    Pass `linear=True` if the curve really is straight between them. It is made symmetric: replacing works both ways.
-    `epsilon` is that of pure DP if it is known; otherwise it is read off the curve, where rounding may hide it.
-    """
-
-    alpha: npt.ArrayLike
-    beta: npt.ArrayLike
-    relation: Relation = "replace-one"
-    linear: bool = False
-    epsilon: float | None = None
-
-    def __post_init__(self) -> None:
-        alpha, beta = (as_floats(part, "Error rates", GuaranteeError) for part in (self.alpha, self.beta))
-        require(
-            alpha.ndim == 1 and alpha.size > 0 and alpha.shape == beta.shape,
-            "Give at least one alpha, and one beta for each alpha.",
-            GuaranteeError,
-        )
-        pure = self.epsilon
-        require(
-            pure is None or as_number("epsilon", pure) >= 0, f"epsilon must be at least 0, got {pure}", GuaranteeError
-        )
-        inside = np.all((alpha >= 0) & (alpha <= 1) & (beta >= 0) & (beta <= 1))
-        require(bool(inside), "Error rates alpha and beta must lie in [0, 1].", GuaranteeError)
-        require(
-            bool(np.all(alpha + beta <= 1 + 1e-9)),
-            "A trade-off curve lies at or below 1 - alpha; are these true positive rates (1 - beta)?",
-            GuaranteeError,
-        )
-        _require_relation(self.relation)
-        object.__setattr__(self, "alpha", alpha)
-        object.__setattr__(self, "beta", beta)
-
-    @classmethod
-    def from_profile(cls, profile: Callable[[FloatArray], FloatArray], epsilon: float) -> TradeOff:
-        """The curve of a mechanism that is (e, profile(e))-DP for every e, and epsilon-DP: by 400 of its tangents."""
-        epsilons = np.linspace(0.0, min(epsilon, 700.0), 400) if epsilon > 0 else np.zeros(1)
-        alpha, beta = from_profile(epsilons, profile(epsilons))
-        return cls(alpha, beta, linear=True, epsilon=epsilon)
-
-    @classmethod
-    def from_function(
-        cls, curve: Callable[[FloatArray], npt.ArrayLike], relation: Relation = "replace-one"
-    ) -> TradeOff:
-        """A convex curve given as a function of an array of alphas, sampled densely where it bends."""
-        tail = np.geomspace(1e-12, 0.5, 1000)
-        alpha = np.unique(np.concatenate([[0.0], tail, 1 - tail, [1.0]]))
-        return cls(alpha, np.asarray(curve(alpha), dtype=float), relation)
-
-    @cached_property
-    def knots(self) -> Knots:
-        alpha, beta = np.asarray(self.alpha), np.asarray(self.beta)
-        return symmetric(alpha, beta) if self.linear else below_samples(alpha, beta)
-
-    @property
-    def _pure_epsilon(self) -> float:
-        if self.epsilon is not None:
-            return self.epsilon
-        alpha, beta = self.knots
-        steepest = (beta[0] - beta[1]) / (alpha[1] - alpha[0])
-        return math.log(steepest) * (1 + 1e-15) if beta[0] == 1 else math.inf
-
-    def compose(self, times: int) -> Guarantee:
-        """Through the privacy loss distribution of the pair of outputs that the curve describes, rounded up."""
-        times = as_whole("times", times)
-        from dprisk.guarantees.accounting import privacy_loss_of_knots
-
-        return self if times == 1 else privacy_loss_of_knots(self.knots, self.relation).compose(times)
-
-    def to_replace_one(self) -> TradeOff:
-        """Two steps along the curve."""
-        if self.relation == "replace-one":
-            return self
-        pure = None if self.epsilon is None else 2 * self.epsilon
-        return TradeOff(*group_of_two(*self.knots), linear=True, epsilon=pure)
-
-    def to_dict(self) -> dict[str, Any]:
-        alpha, beta = self.knots
-        return {"kind": "tradeoff", "alpha": alpha.tolist(), "beta": beta.tolist(), "relation": self.relation}
-
-    def __repr__(self) -> str:
-        return f"TradeOff({self.knots[0].size} knots, total variation {self.total_variation:.4g})"
-
-
-def _require_relation(relation: str) -> None:
-    require(
-        relation in ("replace-one", "add-remove"),
-        f"relation must be 'replace-one' or 'add-remove', got {relation!r}",
-        GuaranteeError,
-    )
 
 
 def _variation_from_kl(divergence: float) -> float:

@@ -1,26 +1,16 @@
-"""Channels known in full, one family a file, and the names the command knows them by."""
+"""Channels known in full, one family a file."""
 
-from dprisk.mechanisms.base import Mechanism
-from dprisk.mechanisms.combined import OnAttribute, PostProcessed, Product, Repeated
-from dprisk.mechanisms.exponential import Exponential
-from dprisk.mechanisms.local.hashing import ConcreteHashing
+from dprisk.mechanisms.base import Mechanism, Repeated
+from dprisk.mechanisms.combined import OnAttribute, PostProcessed, Product
+from dprisk.mechanisms.exponential import Exponential, SpacedExponential
+from dprisk.mechanisms.local.hashing import BLH, OLH, ConcreteHashing, LocalHashing
 from dprisk.mechanisms.local.histogram import SHE, THE
-from dprisk.mechanisms.local.sets import (
-    BLH,
-    GRR,
-    OLH,
-    OUE,
-    SUE,
-    LocalHashing,
-    SetProtocol,
-    SubsetSelection,
-    UnaryEncoding,
-)
+from dprisk.mechanisms.local.sets import GRR, SetProtocol, SubsetSelection
+from dprisk.mechanisms.local.unary import OUE, SUE, UnaryEncoding
 from dprisk.mechanisms.numbers.additive import Additive, Gaussian, Laplace
-from dprisk.mechanisms.numbers.discrete import DiscreteGaussian, DiscreteLaplace
-from dprisk.mechanisms.numbers.geometric import Geometric
 from dprisk.mechanisms.numbers.interval import OnInterval
 from dprisk.mechanisms.numbers.noise import DensityNoise, GaussianNoise, LaplaceNoise
+from dprisk.mechanisms.numbers.whole import DiscreteGaussian, DiscreteLaplace, Geometric
 from dprisk.mechanisms.tabled import Matrix, Tabled
 from dprisk.mechanisms.vectors import VectorGaussian, VectorLaplace
 
@@ -52,6 +42,7 @@ __all__ = [
     "Product",
     "Repeated",
     "SetProtocol",
+    "SpacedExponential",
     "SubsetSelection",
     "Tabled",
     "UnaryEncoding",

@@ -1,33 +1,39 @@
-"""What every mechanism can do: a channel from one person's record to an output."""
+"""What every mechanism can do: a channel from one person's record to an output, once or several times."""
 
 from __future__ import annotations
 
-import copy
+import inspect
+import itertools
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, TooLargeError, as_epsilon, require
+from dprisk.errors import MechanismError, TooLargeError, as_epsilon, as_whole, require
 from dprisk.guarantees import ApproxDP, Guarantee, PureDP, TradeOff
 from dprisk.guarantees.curves import Knots, lower_hull
+from dprisk.parameters import Adjustable, Parameter
 from dprisk.types import AnyArray, FloatArray, IntArray
+from dprisk.values import content, written
 
 PAIRWISE_CELLS = 1 << 20  # beyond this many entries the curves of all pairs of records are not drawn
 LISTED_CELLS = 1 << 28  # beyond this many entries a channel is not gone through
 MATRIX_CELLS = 1 << 26  # 512 MB: the largest channel that is ever held in one piece
+TOLD = 1000  # entries up to which a list is told in JSON
 
 
-class Mechanism(ABC):
+class Mechanism(Adjustable):
     """A randomised release of one record out of `size`, everybody else's data fixed.
 
     A mechanism samples outputs and knows the likelihood of each. One with finitely many outputs can also list
     them, and is then known exactly: its columns, its true epsilon, delta and total variation, all under
-    replacement of one record.
+    replacement of one record. It is a value: methods that return a mechanism return another one, over records of the
+    same names.
     """
 
     size: int
@@ -49,20 +55,68 @@ class Mechanism(ABC):
         """Which of some records (its place among them) is likeliest, and the lead of its log-likelihood."""
         return leads(self.scores(outputs, records))
 
-    @abstractmethod
-    def with_epsilon(self, epsilon: float) -> Mechanism:
-        """The same kind of mechanism with another privacy parameter."""
-
     def labelled(self, labels: Iterable[Any] | None) -> Self:
         """The same with a name for each record; a prior with labels must then list the same ones in the same order."""
-        named = copy.copy(self)
-        named.labels = None if labels is None else tuple(labels)
+        names = None if labels is None else tuple(labels)
+        if names == self.labels:
+            return self
         require(
-            named.labels is None or len(named.labels) == self.size,
-            f"{len(named.labels or ())} labels for {self.size} records; give each record its own.",
+            names is None or len(names) == self.size,
+            f"{len(names or ())} labels for {self.size} records; give each record its own.",
             MechanismError,
         )
+        named = object.__new__(type(self))
+        vars(named).update(self.__getstate__() | {"labels": names})
         return named
+
+    def replace(self, **changes: Any) -> Self:
+        """The same, made with some other arguments, over the same records."""
+        return super().replace(**changes).labelled(self.labels)
+
+    def with_parameter(self, value: float) -> Self:
+        """The same kind of mechanism with another value of its parameter."""
+        made: Self = super().with_parameter(value)
+        return made
+
+    def repeat(self, times: int) -> Repeated:
+        """`times` independent reports of the same record (see `Repeated`)."""
+        return Repeated(self, times)
+
+    def sufficient(self) -> Mechanism:
+        """A simpler mechanism whose output tells as much of the record: the law of a sufficient statistic.
+
+        Every risk is the same for both. The mechanism itself if no simpler one is known.
+        """
+        simple = self._simpler()
+        return self if simple is None else simple.labelled(self.labels)
+
+    def _simpler(self) -> Mechanism | None:
+        """What `sufficient` returns, labels aside."""
+        return None
+
+    def averaged(self, times: int) -> Mechanism | None:
+        """The law of a statistic of so many reports that tells as much as all of them; None if none is known."""
+        return None
+
+    def restricted(self, records: npt.ArrayLike) -> Mechanism | None:
+        """The mechanism that reports what the output tells of some records, for these alone: they become 0, 1, ...
+
+        It is a post-processing, and `scores` and `leads` of these records are the same for both. None if no simpler
+        mechanism than this one is known.
+        """
+        numbers = self._records(records)
+        require(
+            np.unique(numbers).size == numbers.size > 0,
+            "A mechanism is restricted to at least one record, each given once.",
+            MechanismError,
+        )
+        fewer = self._restricted(numbers.size)
+        labels = None if self.labels is None else [self.labels[number] for number in numbers]
+        return None if fewer is None else fewer.labelled(labels)
+
+    def _restricted(self, size: int) -> Mechanism | None:
+        """What `restricted` returns for so many records, where all records are alike."""
+        return None
 
     @property
     def n_outputs(self) -> float:
@@ -111,13 +165,9 @@ class Mechanism(ABC):
         )
         return np.concatenate(list(self.channel(1 << 12)), axis=1)
 
-    @property
+    @cached_property
     def epsilon(self) -> float:
         """The smallest epsilon for which the mechanism is epsilon-DP, infinite if there is none."""
-        return self._largest_log_ratio
-
-    @cached_property
-    def _largest_log_ratio(self) -> float:
         largest = 0.0
         self._require_listable()
         for columns in self.channel(1 << 10):
@@ -128,6 +178,10 @@ class Mechanism(ABC):
             if np.any(seen):
                 largest = max(largest, float((np.log(high[seen]) - np.log(low[seen])).max()))
         return largest
+
+    def epsilon_at(self, delta: float) -> float:
+        """An epsilon that goes with a delta; the smallest at delta 0."""
+        return self.epsilon if delta == 0 else self.guarantee().epsilon_at(delta)
 
     def delta_at(self, epsilon: float) -> float:
         """The smallest delta for which the mechanism is (epsilon, delta)-DP.
@@ -164,60 +218,26 @@ class Mechanism(ABC):
         alpha, beta = (np.concatenate(part) for part in zip(*knots, strict=True))
         return TradeOff(alpha, beta, linear=True, epsilon=self.epsilon)
 
-    def sufficient(self) -> Mechanism:
-        """A simpler mechanism whose output tells as much of the record: the law of a sufficient statistic.
-
-        Every risk is the same for both. By default the mechanism itself.
-        """
-        return self
-
-    def restricted(self, records: npt.ArrayLike) -> Mechanism | None:
-        """The mechanism that reports what the output tells of some records, for these alone: they become 0, 1, ...
-
-        It is a post-processing, and `scores` and `leads` of these records are the same for both. None, as by default,
-        if no simpler mechanism than this one is known.
-        """
-        return None
-
-    def _resized(self, records: npt.ArrayLike) -> Self:
-        """The same over as many records as are given: the restriction to them if each has an entry of its own."""
-        numbers = self._records(records)
-        require(
-            np.unique(numbers).size == numbers.size > 0,
-            "A mechanism is restricted to at least one record, each given once.",
-            MechanismError,
-        )
-        fewer = copy.copy(self)
-        fewer.size, fewer.labels = numbers.size, None
-        return fewer
-
-    def post_process(self, output_map: npt.ArrayLike | Callable[[AnyArray], npt.ArrayLike]) -> Mechanism:
-        """The mechanism followed by a map of its outputs (see `PostProcessed`)."""
-        from dprisk.mechanisms.combined import PostProcessed
-
-        return PostProcessed(self, output_map)
-
-    def repeat(self, times: int) -> Mechanism:
-        """`times` independent reports of the same record (see `Repeated`)."""
-        from dprisk.mechanisms.combined import Repeated
-
-        return Repeated(self, times)
-
     def to_dict(self) -> dict[str, Any]:
-        """The mechanism's kind and parameters, ready for JSON."""
-        return {"kind": type(self).__name__, "size": self.size, **self._parameters()}
+        """The mechanism's kind, and what it was made with or chose itself, ready for JSON; long lists are left out."""
+        told = {"kind": type(self).__name__, "size": self.size}
+        turned = {} if self.parameter is None else {self.parameter.name: self.parameter.value}
+        for name, entry in inspect.signature(type(self)).parameters.items():
+            value = turned.get(name, getattr(self, name, self._arguments.get(name)))
+            if name in self._arguments or (value is not None and value is not entry.default):
+                told[name] = _told(value)
+        return told
 
-    def _parameters(self) -> dict[str, Any]:
-        return {"epsilon": self.epsilon}
+    @cached_property
+    def _content(self) -> Any:
+        return super()._content, content(self.labels)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"labels": self.labels}
 
     def __repr__(self) -> str:
-        shown = {
-            name: value if isinstance(value, str) else f"{value:.6g}" for name, value in self._parameters().items()
-        }
-        given = ", ".join(f"{name}={value}" for name, value in shown.items())
-        return (
-            f"{type(self).__name__}(size={self.size}, {given})" if given else f"{type(self).__name__}(size={self.size})"
-        )
+        code = super().__repr__()
+        return code if self.labels is None or "<" in code else f"{code}.labelled({written(self.labels)})"
 
     def _records(self, records: npt.ArrayLike) -> IntArray:
         """Record numbers, checked."""
@@ -233,6 +253,88 @@ class Mechanism(ABC):
             MechanismError,
         )
         return numbers.astype(np.int64, copy=False)
+
+
+class Repeated(Mechanism):
+    """`times` independent reports of the same record; an output holds them along its second axis.
+
+    The order of the reports tells nothing, so outputs are listed by how often each report occurs:
+    C(n + T - 1, T) columns instead of n^T.
+    """
+
+    def __init__(self, mechanism: Mechanism, times: int) -> None:
+        require(
+            isinstance(mechanism, Mechanism), f"Only a mechanism can be repeated, not {mechanism!r}.", MechanismError
+        )
+        require(
+            not getattr(mechanism, "pairs_outputs", False),
+            "Repeat the two parts of a product, then take the product: the release is the same.",
+            MechanismError,
+        )
+        self.mechanism, self.times, self.size = mechanism, as_whole("times", times), mechanism.size
+        self.labels = mechanism.labels
+
+    @cached_property
+    def epsilon(self) -> float:
+        return self.times * self.mechanism.epsilon
+
+    @property
+    def parameter(self) -> Parameter | None:
+        """That of a report; what adds up over the reports, such as epsilon, is that of all of them."""
+        return _shared(self.mechanism.parameter, self.times)
+
+    def with_parameter(self, value: float) -> Self:
+        each = value / self.times if self.parameter and self.parameter.adds_up else value
+        return self.replace(mechanism=self.mechanism.with_parameter(each))
+
+    def pairwise_epsilon(self) -> FloatArray:
+        return self.times * self.mechanism.pairwise_epsilon()
+
+    def guarantee(self) -> Guarantee:
+        """All pairs of records where that is feasible, otherwise the composition of the single guarantee."""
+        listed = self.size**2 * self.n_outputs <= PAIRWISE_CELLS
+        return super().guarantee() if listed else self.mechanism.guarantee().compose(self.times)
+
+    def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
+        return np.stack([self.mechanism.sample(records, rng) for _ in range(self.times)], axis=1)
+
+    def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
+        reports = np.asarray(outputs)
+        require(
+            reports.ndim >= 2 and reports.shape[1] == self.times,
+            f"An output of {self!r} holds {self.times} reports along its second axis.",
+            MechanismError,
+        )
+        parts = (self.mechanism.log_likelihood(reports[:, turn]) for turn in range(self.times))
+        total: FloatArray = np.sum(list(parts), axis=0)
+        return total
+
+    def _simpler(self) -> Mechanism | None:
+        return self.mechanism.sufficient().averaged(self.times)
+
+    @property
+    def n_outputs(self) -> float:
+        one = self.mechanism.n_outputs
+        if not one < 1e9:
+            return math.inf
+        return float(math.comb(int(one) + self.times - 1, self.times)) if self.times < 1000 else math.inf
+
+    def channel(self, block: int) -> Iterator[FloatArray]:
+        single = self.mechanism.matrix()
+        with np.errstate(divide="ignore"):
+            logs = np.maximum(np.log(single), -1e6)  # stands for log 0: exp of it is 0, and 0 times it is 0
+        log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, self.times + 1)))])
+        for reports in _batches(itertools.combinations_with_replacement(range(single.shape[1]), self.times), block):
+            counts = np.zeros((single.shape[1], len(reports)))
+            np.add.at(counts, (np.array(reports).T, np.arange(len(reports))), 1)
+            ways = math.lgamma(self.times + 1) - log_factorial[counts.astype(int)].sum(axis=0)
+            yield np.exp(logs @ counts + ways)
+
+    def outputs(self, block: int) -> Iterator[AnyArray]:
+        """One output for each count vector: the reports in the order of the single mechanism's list."""
+        listed = np.concatenate(list(self.mechanism.outputs(1 << 12)))
+        for reports in _batches(itertools.combinations_with_replacement(range(len(listed)), self.times), block):
+            yield listed[np.array(reports)]
 
 
 def leads(scores: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -251,3 +353,25 @@ def _pairwise_knots(table: FloatArray, record: int) -> Knots:
     alpha = np.cumsum(np.take_along_axis(table, order, axis=1), axis=1)
     beta = 1 - np.cumsum(np.take_along_axis(own, order, axis=1), axis=1)
     return lower_hull(np.clip(alpha.ravel(), 0.0, 1.0), np.clip(beta.ravel(), 0.0, 1.0))
+
+
+def _shared(parameter: Parameter | None, times: int) -> Parameter | None:
+    """The parameter of so many releases."""
+    return replace(parameter, value=times * parameter.value) if parameter and parameter.adds_up else parameter
+
+
+def _batches(items: Iterator[Any], block: int) -> Iterator[list[Any]]:
+    while batch := list(itertools.islice(items, block)):
+        yield batch
+
+
+def _told(value: Any) -> Any:
+    """An argument for JSON."""
+    if isinstance(value, Mechanism):
+        return value.to_dict()
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist() if value.size <= TOLD else None
+    plain = value is None or isinstance(value, bool | int | float | str)
+    if isinstance(value, list | tuple):
+        return list(map(_told, value)) if len(value) <= TOLD else None
+    return value if plain else repr(value)

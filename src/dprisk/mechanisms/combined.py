@@ -1,108 +1,23 @@
-"""Mechanisms made of mechanisms: repetition, two releases of one record, post-processing, a view of one attribute."""
+"""Mechanisms made of mechanisms: two releases of one record, post-processing, a view of one attribute."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, as_epsilon, as_whole, require
+from dprisk.errors import MechanismError, require
 from dprisk.guarantees import Guarantee
-from dprisk.mechanisms.base import PAIRWISE_CELLS, Mechanism
+from dprisk.mechanisms.base import Mechanism, Repeated
 from dprisk.mechanisms.tabled import Matrix
 from dprisk.mechanisms.vectors import VectorGaussian, as_vector_gaussian
+from dprisk.parameters import Parameter
 from dprisk.types import AnyArray, FloatArray, IntArray
-
-
-class Repeated(Mechanism):
-    """`times` independent reports of the same record; an output holds them along its second axis.
-
-    The order of the reports tells nothing, so outputs are listed by how often each report occurs:
-    C(n + T - 1, T) columns instead of n^T.
-    """
-
-    def __init__(self, mechanism: Mechanism, times: int) -> None:
-        require(
-            isinstance(mechanism, Mechanism), f"Only a mechanism can be repeated, not {mechanism!r}.", MechanismError
-        )
-        require(
-            not isinstance(mechanism, Product),
-            "Repeat the two parts of a product, then take the product: the release is the same.",
-            MechanismError,
-        )
-        self.mechanism, self.times, self.size = mechanism, as_whole("times", times), mechanism.size
-
-    @property
-    def epsilon(self) -> float:
-        return self.times * self.mechanism.epsilon
-
-    def with_epsilon(self, epsilon: float) -> Repeated:
-        """Each report gets epsilon / times."""
-        return Repeated(self.mechanism.with_epsilon(epsilon / self.times), self.times)
-
-    def pairwise_epsilon(self) -> FloatArray:
-        return self.times * self.mechanism.pairwise_epsilon()
-
-    def guarantee(self) -> Guarantee:
-        """All pairs of records where that is feasible, otherwise the composition of the single guarantee."""
-        listed = self.size**2 * self.n_outputs <= PAIRWISE_CELLS
-        return super().guarantee() if listed else self.mechanism.guarantee().compose(self.times)
-
-    def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
-        return np.stack([self.mechanism.sample(records, rng) for _ in range(self.times)], axis=1)
-
-    def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
-        reports = np.asarray(outputs)
-        require(
-            reports.ndim >= 2 and reports.shape[1] == self.times,
-            f"An output of {self!r} holds {self.times} reports along its second axis.",
-            MechanismError,
-        )
-        parts = (self.mechanism.log_likelihood(reports[:, turn]) for turn in range(self.times))
-        total: FloatArray = np.sum(list(parts), axis=0)
-        return total
-
-    def sufficient(self) -> Mechanism:
-        """Of Gaussian reports the law of their mean, whose noise is smaller by sqrt(times); otherwise itself."""
-        single = as_vector_gaussian(self.mechanism.sufficient())
-        if single is None:
-            return self
-        return VectorGaussian(single.means, single.sigma, single.steps * self.times).sufficient()
-
-    @property
-    def n_outputs(self) -> float:
-        one = self.mechanism.n_outputs
-        if not one < 1e9:
-            return math.inf
-        return float(math.comb(int(one) + self.times - 1, self.times)) if self.times < 1000 else math.inf
-
-    def channel(self, block: int) -> Iterator[FloatArray]:
-        single = self.mechanism.matrix()
-        with np.errstate(divide="ignore"):
-            logs = np.maximum(np.log(single), -1e6)  # stands for log 0: exp of it is 0, and 0 times it is 0
-        log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, self.times + 1)))])
-        for reports in _batches(itertools.combinations_with_replacement(range(single.shape[1]), self.times), block):
-            counts = np.zeros((single.shape[1], len(reports)))
-            np.add.at(counts, (np.array(reports).T, np.arange(len(reports))), 1)
-            ways = math.lgamma(self.times + 1) - log_factorial[counts.astype(int)].sum(axis=0)
-            yield np.exp(logs @ counts + ways)
-
-    def outputs(self, block: int) -> Iterator[AnyArray]:
-        """One output for each count vector: the reports in the order of the single mechanism's list."""
-        listed = np.concatenate(list(self.mechanism.outputs(1 << 12)))
-        for reports in _batches(itertools.combinations_with_replacement(range(len(listed)), self.times), block):
-            yield listed[np.array(reports)]
-
-    def _parameters(self) -> dict[str, Any]:
-        return {"mechanism": self.mechanism.to_dict(), "times": self.times}
-
-    def __repr__(self) -> str:
-        return f"Repeated({self.mechanism!r}, times={self.times})"
 
 
 class Product(Mechanism):
@@ -110,6 +25,8 @@ class Product(Mechanism):
 
     To release two attributes of a record, each by its own mechanism, take the product of two `OnAttribute`.
     """
+
+    pairs_outputs = True
 
     def __init__(self, first: Mechanism, second: Mechanism) -> None:
         for part in (first, second):
@@ -119,14 +36,33 @@ class Product(Mechanism):
             f"Both mechanisms must take the same records: {first.size} and {second.size}.",
             MechanismError,
         )
+        require(
+            None in (first.labels, second.labels) or first.labels == second.labels,
+            "Both mechanisms must name the same records in the same order; their labels differ.",
+            MechanismError,
+        )
         self.first, self.second, self.size = first, second, first.size
+        self.labels = second.labels if first.labels is None else first.labels
 
-    def with_epsilon(self, epsilon: float) -> Product:
-        """Splits epsilon between the two in their present proportion."""
-        epsilon = as_epsilon(epsilon)
-        one, two = self.first.epsilon, self.second.epsilon
-        share = one / (one + two) if 0 < one + two < math.inf else 0.5
-        return Product(self.first.with_epsilon(share * epsilon), self.second.with_epsilon((1 - share) * epsilon))
+    @property
+    def parameter(self) -> Parameter | None:
+        """The sum of both where they add up, as epsilons do; otherwise that of the first. None if they differ."""
+        one, two = self.first.parameter, self.second.parameter
+        if one is None or two is None or one.name != two.name:
+            return None
+        return replace(one, value=one.value + two.value if one.adds_up else one.value, jumps=one.jumps or two.jumps)
+
+    def with_parameter(self, value: float) -> Self:
+        """Both turned together, in their present proportion."""
+        one, two, both = self.first.parameter, self.second.parameter, self.parameter
+        if one is None or two is None or both is None:
+            return super().with_parameter(value)
+        if both.adds_up:
+            share = one.value / both.value if 0 < both.value < math.inf else 0.5
+            values = share * value, (1 - share) * value
+        else:
+            values = value, value * (two.value / one.value)
+        return self.replace(first=self.first.with_parameter(values[0]), second=self.second.with_parameter(values[1]))
 
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> Any:
         return self.first.sample(records, rng), self.second.sample(records, rng)
@@ -139,11 +75,11 @@ class Product(Mechanism):
         )
         return self.first.log_likelihood(outputs[0]) + self.second.log_likelihood(outputs[1])
 
-    def sufficient(self) -> Mechanism:
-        """Of two Gaussian releases one on the joint means, each scaled to the smaller noise; otherwise itself."""
+    def _simpler(self) -> Mechanism | None:
+        """Of two Gaussian releases one on the joint means, each scaled to the smaller noise."""
         one, two = (as_vector_gaussian(part.sufficient()) for part in (self.first, self.second))
         if one is None or two is None:
-            return self
+            return None
         noise = min(one.noise, two.noise)
         joint = np.concatenate([part.means * (noise / part.noise) for part in (one, two)], axis=1)
         return VectorGaussian(joint, noise).sufficient()
@@ -157,7 +93,7 @@ class Product(Mechanism):
         return self.first.n_outputs * self.second.n_outputs
 
     @cached_property
-    def _largest_log_ratio(self) -> float:
+    def epsilon(self) -> float:
         """The two ratios of a pair of records multiply, and their outputs are free to be the worst for both."""
         return float((self.first.pairwise_epsilon() + self.second.pairwise_epsilon()).max())
 
@@ -179,12 +115,6 @@ class Product(Mechanism):
             for two in self.second.outputs(columns):
                 pairs = np.divmod(np.arange(number_of(one) * number_of(two)), number_of(two))
                 yield take(one, pairs[0]), take(two, pairs[1])
-
-    def _parameters(self) -> dict[str, Any]:
-        return {"first": self.first.to_dict(), "second": self.second.to_dict()}
-
-    def __repr__(self) -> str:
-        return f"Product({self.first!r}, {self.second!r})"
 
 
 class OnAttribute(Mechanism):
@@ -208,9 +138,16 @@ class OnAttribute(Mechanism):
         self.values = mechanism._records(values)
         self.size = self.values.size
 
-    @property
+    @cached_property
     def epsilon(self) -> float:
         return self.mechanism.epsilon if self._sees_all else super().epsilon
+
+    @property
+    def parameter(self) -> Parameter | None:
+        return self.mechanism.parameter
+
+    def with_parameter(self, value: float) -> Self:
+        return self.replace(mechanism=self.mechanism.with_parameter(value))
 
     def delta_at(self, epsilon: float) -> float:
         return self.mechanism.delta_at(epsilon) if self._sees_all else super().delta_at(epsilon)
@@ -225,9 +162,6 @@ class OnAttribute(Mechanism):
 
     def guarantee(self) -> Guarantee:
         return self.mechanism.guarantee()
-
-    def with_epsilon(self, epsilon: float) -> OnAttribute:
-        return OnAttribute(self.mechanism.with_epsilon(epsilon), self.values)
 
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> Any:
         return self.mechanism.sample(self.values[self._records(records)], rng)
@@ -244,12 +178,6 @@ class OnAttribute(Mechanism):
 
     def outputs(self, block: int) -> Iterator[Any]:
         return self.mechanism.outputs(block)
-
-    def _parameters(self) -> dict[str, Any]:
-        return {"mechanism": self.mechanism.to_dict()}
-
-    def __repr__(self) -> str:
-        return f"OnAttribute({self.mechanism!r}, {self.size} records)"
 
 
 class PostProcessed(Matrix):
@@ -281,21 +209,14 @@ class PostProcessed(Matrix):
         merged = np.zeros((self.values.size, table.shape[0]))
         np.add.at(merged, code, table.T)
         super().__init__(merged.T)
-        self.mechanism, self.output_map = mechanism, output_map
+        self.mechanism, self.labels = mechanism, mechanism.labels
 
-    def with_epsilon(self, epsilon: float) -> PostProcessed:
-        return PostProcessed(self.mechanism.with_epsilon(epsilon), self.output_map)
+    @property
+    def parameter(self) -> Parameter | None:
+        return self.mechanism.parameter
 
-    def _parameters(self) -> dict[str, Any]:
-        return {"mechanism": self.mechanism.to_dict(), "outputs": self.values.size}
-
-    def __repr__(self) -> str:
-        return f"PostProcessed({self.mechanism!r}, {self.values.size} outputs)"
-
-
-def _batches(items: Iterator[Any], block: int) -> Iterator[list[Any]]:
-    while batch := list(itertools.islice(items, block)):
-        yield batch
+    def with_parameter(self, value: float) -> Self:
+        return self.replace(mechanism=self.mechanism.with_parameter(value))
 
 
 def number_of(outputs: Any) -> int:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from dprisk.errors import MechanismError, as_epsilon, as_number, as_size, require
 from dprisk.mechanisms.tabled import Tabled
+from dprisk.parameters import Parameter
 from dprisk.tables import as_floats
 from dprisk.threat.graphs import adjacency, distance_matrix
 from dprisk.types import AnyArray, FloatArray, IntArray
@@ -63,12 +64,12 @@ class Exponential(Tabled):
     @classmethod
     def on_line(cls, size: int, epsilon: float) -> Exponential:
         """Records and outputs 0..size-1, utility minus their distance."""
-        return _Spaced(size, epsilon, ring=False)
+        return SpacedExponential(size, epsilon, "line")
 
     @classmethod
     def on_ring(cls, size: int, epsilon: float) -> Exponential:
         """Records and outputs 0..size-1 around a ring, utility minus their distance."""
-        return _Spaced(size, epsilon, ring=True)
+        return SpacedExponential(size, epsilon, "ring")
 
     @classmethod
     def on_graph(
@@ -88,8 +89,9 @@ class Exponential(Tabled):
             return mechanism
         return mechanism.labelled(graph.nodes if nodes is None else nodes)
 
-    def with_epsilon(self, epsilon: float) -> Exponential:
-        return Exponential(self._utility, epsilon, self.sensitivity).labelled(self.labels)
+    @property
+    def parameter(self) -> Parameter:
+        return Parameter.epsilon(self.nominal_epsilon)
 
     def _scores(self, records: Places, outputs: Places) -> AnyArray:
         """u(z, theta) for all records and some outputs, or for one record and all outputs."""
@@ -124,25 +126,19 @@ class Exponential(Tabled):
         return np.asarray(np.exp(score - self._log_normaliser[record]))
 
     @cached_property
-    def _largest_log_ratio(self) -> float:
+    def epsilon(self) -> float:
         """In logarithms, which do not underflow."""
         blocks = (self._log_columns(slice(at, at + 256)) for at in range(0, int(self.n_outputs), 256))
         return float(max(np.ptp(block, axis=0).max() for block in blocks))
 
-    def _parameters(self) -> dict[str, Any]:
-        return {"nominal_epsilon": self.nominal_epsilon, "sensitivity": self.sensitivity}
 
+class SpacedExponential(Exponential):
+    """The exponential mechanism on equally spaced records, on a line or ring: its utilities take no memory."""
 
-class _Spaced(Exponential):
-    """Equally spaced records on a line or ring: utilities follow from the places and take no memory."""
-
-    def __init__(self, size: int, epsilon: float, ring: bool) -> None:
+    def __init__(self, size: int, epsilon: float, space: Literal["line", "ring"]) -> None:
         size = as_size(size)
-        self._ring = ring
-        self._start(size, epsilon, float(size // 2 if ring else size - 1), None)
-
-    def with_epsilon(self, epsilon: float) -> _Spaced:
-        return _Spaced(self.size, epsilon, self._ring)
+        self._ring = space == "ring"
+        self._start(size, epsilon, float(size // 2 if self._ring else size - 1), None)
 
     @property
     def n_outputs(self) -> float:
@@ -153,9 +149,3 @@ class _Spaced(Exponential):
         gap = np.abs(np.atleast_1d(place[records])[:, None] - place[outputs])
         near = np.minimum(gap, self.size - gap) if self._ring else gap
         return np.asarray(-near if isinstance(records, slice) else -near[0])
-
-    def to_dict(self) -> dict[str, Any]:
-        return super().to_dict() | {"kind": "Exponential", "space": "ring" if self._ring else "line"}
-
-    def __repr__(self) -> str:
-        return super().__repr__().replace("_Spaced", "Exponential")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -97,7 +96,6 @@ class Matrix(Tabled):
             MechanismError,
         )
         self._table: FloatArray = table / sums[:, None]
-        self._table.flags.writeable = False
         self.size = table.shape[0]
 
     @classmethod
@@ -115,10 +113,6 @@ class Matrix(Tabled):
         require(isinstance(table, np.ndarray | list) and len(table) > 0, f"{path} holds no matrix.", InputFileError)
         return cls(table)
 
-    def with_epsilon(self, epsilon: float) -> Matrix:
-        """Refused: a given matrix is what it is."""
-        raise MechanismError(f"{self!r} is fixed as it is; it has no epsilon to set.")
-
     @property
     def n_outputs(self) -> float:
         return float(self._table.shape[1])
@@ -131,6 +125,3 @@ class Matrix(Tabled):
 
     def matrix(self) -> FloatArray:
         return self._table
-
-    def _parameters(self) -> dict[str, Any]:
-        return {"outputs": int(self.n_outputs)}

@@ -6,10 +6,9 @@ Histograms, marginals and the gradient of one step of DP-SGD are released this w
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +18,10 @@ from dprisk.guarantees import GaussianDP, Guarantee, TradeOff
 from dprisk.mechanisms.base import Mechanism
 from dprisk.mechanisms.local.histogram import SHE
 from dprisk.mechanisms.numbers.additive import Gaussian, Laplace
+from dprisk.parameters import Parameter
 from dprisk.tables import as_floats
 from dprisk.types import AnyArray, FloatArray
+from dprisk.values import Value
 
 RANK = 1e-12  # directions in which the means spread less than this part of the widest are left out
 SOME = 64  # so many records show whether the means lie in few directions
@@ -48,15 +49,14 @@ class VectorNoise(Mechanism):
             MechanismError,
         )
         require(bool(np.all(np.abs(array) <= 1e50)), "The means must be finite numbers, at most 1e50.", MechanismError)
-        array.setflags(write=False)
         self.means, self.size = array, array.shape[0]
 
-    @abstractmethod
-    def with_means(self, means: npt.ArrayLike) -> VectorNoise:
-        """The same noise on other means."""
+    def on_means(self, means: npt.ArrayLike) -> Self:
+        """The same noise on the means of other records."""
+        return Value.replace(self, means=means)
 
     @cached_property
-    def width(self) -> float:
+    def spread(self) -> float:
         """The largest distance between the means of two records."""
         distinct = np.unique(self.means, axis=0)
         step = _one_hot_step(_differing(distinct))
@@ -89,8 +89,8 @@ class VectorGaussian(VectorNoise):
     The mean of the releases is sufficient, so that is the output: its noise has standard deviation sigma / sqrt(steps).
     Full-batch DP-SGD with gradients that do not change is such a release. It is epsilon-DP for no epsilon.
 
-    >>> VectorGaussian([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]], sigma=2.0, steps=4)
-    VectorGaussian(size=3, dimension=2, sigma=2, steps=4)
+    >>> VectorGaussian([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]], sigma=2.0, steps=4).noise
+    1.0
     """
 
     _metric = "euclidean"
@@ -99,31 +99,29 @@ class VectorGaussian(VectorNoise):
         self._set_means(means)
         self.sigma, self.steps = as_scale("sigma", sigma), as_whole("steps", steps)
 
-    def with_means(self, means: npt.ArrayLike) -> VectorGaussian:
-        return VectorGaussian(means, self.sigma, self.steps)
+    @property
+    def parameter(self) -> Parameter:
+        return Parameter.noise("sigma", self.sigma)
 
     @property
     def noise(self) -> float:
         """The standard deviation of the output: sigma / sqrt(steps)."""
         return self.sigma / math.sqrt(self.steps)
 
-    @property
+    @cached_property
     def epsilon(self) -> float:
-        return math.inf if self.width > 0 else 0.0
+        return math.inf if self.spread > 0 else 0.0
 
     def pairwise_epsilon(self) -> FloatArray:
         rows = [np.where(distances > 0, math.inf, 0.0) for distances in self._distances(self.means)]
         return np.concatenate(rows)
-
-    def with_epsilon(self, epsilon: float) -> VectorGaussian:
-        raise MechanismError("Gaussian noise is epsilon-DP for no epsilon; set sigma instead.")
 
     def delta_at(self, epsilon: float) -> float:
         return self.guarantee().delta_at(epsilon)
 
     def guarantee(self) -> Guarantee:
         """mu-Gaussian DP, mu the largest distance between two means over the noise: only the distance counts."""
-        return GaussianDP(self.width / self.noise)
+        return GaussianDP(self.spread / self.noise)
 
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
         means = self.means[self._records(records)]
@@ -135,20 +133,24 @@ class VectorGaussian(VectorNoise):
         standard: FloatArray = cdist(self.rows(outputs), self.means) / self.noise
         return -(standard**2) / 2 - self.dimension * math.log(self.noise * math.sqrt(2 * math.pi))
 
-    def sufficient(self) -> Mechanism:
+    def averaged(self, times: int) -> Mechanism:
+        """More releases of the same means."""
+        return VectorGaussian(self.means, self.sigma, self.steps * times).sufficient()
+
+    def _simpler(self) -> Mechanism | None:
         """The output's coordinates in the span of the differences of the means, at most one fewer than records.
 
-        Noise orthogonal to that span tells nothing. On a line it is the one-dimensional `Gaussian`. The mechanism
-        itself is returned if too few directions to matter could be left out, or one that counts would be.
+        Noise orthogonal to that span tells nothing. On a line it is the one-dimensional `Gaussian`. None if too few
+        directions to matter could be left out, or one that counts would be.
         """
         return self._in_the_span
 
     @cached_property
-    def _in_the_span(self) -> Mechanism:
+    def _in_the_span(self) -> Mechanism | None:
         distinct, place = np.unique(self.means, axis=0, return_inverse=True)
         place, moved = place.ravel(), distinct - distinct[0]  # records with equal means stay exactly equal
         if self.dimension < 2 * len(distinct) and np.linalg.matrix_rank(moved[1:SOME]) == SOME - 1:
-            return self  # many records in many directions, few of which could be left out
+            return None  # many records in many directions, few of which could be left out
         if self.dimension > 1:
             from scipy.linalg import qr
 
@@ -156,23 +158,20 @@ class VectorGaussian(VectorNoise):
             spread = np.abs(np.diagonal(triangle))
             rank = max(1, int(np.count_nonzero(spread > RANK * spread[0])))
             if rank == self.dimension:
-                return self
+                return None
             moved = triangle[:rank, np.argsort(order)].T
             for before, after in zip(self._distances(distinct), self._distances(moved), strict=True):
                 if not np.allclose(before, after, rtol=KEPT / 100, atol=KEPT * self.noise):
-                    return self
+                    return None
         moved = moved[place]
         return Gaussian(moved[:, 0], self.noise) if moved.shape[1] == 1 else VectorGaussian(moved, self.noise)
-
-    def _parameters(self) -> dict[str, Any]:
-        return {"dimension": self.dimension, "sigma": self.sigma, "steps": self.steps}
 
 
 class VectorLaplace(VectorNoise):
     """Laplace noise of the same scale on each coordinate: epsilon is the largest L1 distance of two means over it.
 
-    >>> VectorLaplace([[1.0, 0.0], [0.0, 1.0]], scale=4.0)
-    VectorLaplace(size=2, dimension=2, scale=4, epsilon=0.5)
+    >>> VectorLaplace([[1.0, 0.0], [0.0, 1.0]], scale=4.0).epsilon
+    0.5
     """
 
     _metric = "cityblock"
@@ -181,22 +180,22 @@ class VectorLaplace(VectorNoise):
         self._set_means(means)
         self.scale = as_scale("scale", scale)
 
-    def with_means(self, means: npt.ArrayLike) -> VectorLaplace:
-        return VectorLaplace(means, self.scale)
-
     @property
+    def parameter(self) -> Parameter:
+        return Parameter.epsilon(self.epsilon)
+
+    def with_parameter(self, value: float) -> Self:
+        epsilon = as_epsilon(value)
+        if self.spread == 0:
+            return self
+        return self.replace(scale=self.spread / as_noise_epsilon("Laplace noise", epsilon))
+
+    @cached_property
     def epsilon(self) -> float:
-        return self.width / self.scale
+        return self.spread / self.scale
 
     def pairwise_epsilon(self) -> FloatArray:
         return np.concatenate(list(self._distances(self.means))) / self.scale
-
-    def with_epsilon(self, epsilon: float) -> VectorLaplace:
-        epsilon = as_epsilon(epsilon)
-        if self.width == 0:
-            return self
-        epsilon = as_noise_epsilon("Laplace noise", epsilon)
-        return VectorLaplace(self.means, self.width / epsilon).labelled(self.labels)
 
     def delta_at(self, epsilon: float) -> float:
         """1 - exp((epsilon - own epsilon) / 2).
@@ -220,7 +219,7 @@ class VectorLaplace(VectorNoise):
         far: FloatArray = cdist(self.rows(outputs), self.means, self._metric)
         return -far / self.scale - self.dimension * math.log(2 * self.scale)
 
-    def sufficient(self) -> Mechanism:
+    def _simpler(self) -> Mechanism | None:
         """The coordinates in which records differ; if that is one, the one-dimensional `Laplace`.
 
         If each record moves a coordinate of its own by the same step h, it is histogram encoding: in units of h the
@@ -232,10 +231,7 @@ class VectorLaplace(VectorNoise):
         step = _one_hot_step(moved)
         if step is not None:
             return SHE(self.size, 2 * step / self.scale)
-        return self if moved.shape[1] == self.dimension else VectorLaplace(moved, self.scale)
-
-    def _parameters(self) -> dict[str, Any]:
-        return {"dimension": self.dimension, "scale": self.scale, "epsilon": self.epsilon}
+        return None if moved.shape[1] == self.dimension else VectorLaplace(moved, self.scale)
 
 
 def _differing(means: FloatArray) -> FloatArray:

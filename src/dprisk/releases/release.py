@@ -56,7 +56,7 @@ def release(
     >>> others = {"illness": ["flu", "flu", "cold", "flu"]}
     >>> mechanism = release(Histogram("illness"), others, ["cold", "flu", "measles"], PureDP(1.0))
     >>> mechanism
-    VectorLaplace(size=3, dimension=3, scale=2, epsilon=1)
+    VectorLaplace(means=<3 x 3 numbers>, scale=2)
     >>> assess(mechanism, Threat(Prior.uniform(3)))
     Risk(advantage=0.130568, success=0.463901, baseline=0.333333, exact)
     """
@@ -155,7 +155,7 @@ def _spread(answers: FloatArray, noise: type[Noise]) -> float:
     """The largest distance between two answers: L1 for Laplace noise, L2 for Gaussian noise."""
     if answers.ndim == 1:
         return float(np.ptp(answers))
-    return (VectorLaplace(answers, 1.0) if noise is LaplaceNoise else VectorGaussian(answers, 1.0)).width
+    return (VectorLaplace(answers, 1.0) if noise is LaplaceNoise else VectorGaussian(answers, 1.0)).spread
 
 
 def _noisy(answers: FloatArray, noise: Noise, interval: tuple[float, float] | None, ends: Ends) -> Mechanism:

@@ -13,20 +13,22 @@ import numpy as np
 from dprisk.errors import ThreatError, require
 from dprisk.tables import column, encode, rows_of
 from dprisk.types import IntArray, Table
+from dprisk.values import Value
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Knowledge:
+class Knowledge(Value):
     """a(z): the number of the group that each record belongs to, and a name for each group.
 
     >>> Knowledge.partition(["m", "f", "f"])
-    Knowledge(2 groups of 3 records)
+    Knowledge(groups=[1, 0, 0], names=('f', 'm'))
     """
 
     groups: IntArray
     names: tuple[Any, ...]
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "groups", np.asarray(self.groups, dtype=np.int64))
         used = np.unique(self.groups)
         require(
             np.array_equal(used, np.arange(len(self.names))),
@@ -85,7 +87,7 @@ class Knowledge:
             return "nothing"
         return "everything" if self.is_all else f"one of {self.n_groups} groups"
 
-    def __repr__(self) -> str:
+    def _summary(self) -> str:
         return f"Knowledge({self.n_groups} groups of {self.size} records)"
 
 

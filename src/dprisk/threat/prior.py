@@ -13,13 +13,14 @@ import numpy.typing as npt
 from dprisk.errors import InputFileError, PriorError, as_number, as_size, require
 from dprisk.tables import as_floats, encode, listed, natural, numbers, read_csv, require_present
 from dprisk.types import FloatArray, IntArray
+from dprisk.values import Value
 
 SUM_TOLERANCE = 1e-9
-MOST_RECORDS = 10**8  # that are listed one by one: each takes some ten bytes in several arrays
+MOST_LISTED = 10**8  # that are listed one by one: each takes some ten bytes in several arrays
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Prior:
+class Prior(Value):
     """A probability for each possible record.
 
     `weights` must sum to 1 within 1e-9 (they are then scaled to sum to 1 as closely as floats allow).
@@ -27,7 +28,9 @@ class Prior:
     can be guessed and reported, and `support_size` leaves them out.
 
     >>> Prior([0.5, 0.3, 0.2])
-    Prior(3 records, heaviest 0.5, collision probability 0.38)
+    Prior(weights=[0.5, 0.3, 0.2])
+    >>> Prior.uniform(100)
+    Prior(100 records, heaviest 0.01, collision probability 0.01)
     """
 
     weights: FloatArray
@@ -45,7 +48,6 @@ class Prior:
         )
         object.__setattr__(self, "weights", mass / total)
         object.__setattr__(self, "labels", _labels(labels, mass.size))
-        self.weights.flags.writeable = False
 
     @classmethod
     def uniform(cls, size: int, labels: Iterable[Any] | None = None) -> Self:
@@ -194,7 +196,7 @@ class Prior:
         names: Sequence[Any] = range(self.size) if self.labels is None else self.labels
         return dict(zip(names, self.weights.tolist(), strict=True))
 
-    def __repr__(self) -> str:
+    def _summary(self) -> str:
         return (
             f"Prior({self.size} records, heaviest {self.weights.max():.4g}, "
             f"collision probability {self.collision_probability:.4g})"
@@ -255,8 +257,8 @@ def _names(table: Mapping[str, Any]) -> str:
 def _listable(size: int) -> int:
     number = as_size(size)
     require(
-        number <= MOST_RECORDS,
-        f"A prior lists every possible record, at most {MOST_RECORDS:,} of them, got {number:,}; group the records.",
+        number <= MOST_LISTED,
+        f"A prior lists every possible record, at most {MOST_LISTED:,} of them, got {number:,}; group the records.",
         PriorError,
     )
     return number

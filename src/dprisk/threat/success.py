@@ -3,7 +3,7 @@
 Guesses are records unless a success says otherwise. Each class lists its sets for given knowledge groups as a `Reach`.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,11 +17,12 @@ from dprisk.threat.knowledge import refine
 from dprisk.threat.prior import Prior
 from dprisk.threat.reach import Reach, sets, windows
 from dprisk.types import AnyArray, FloatArray, IntArray, Table
+from dprisk.values import Value
 
 MOST_PAIRS = 20_000_000
 
 
-class Success(ABC):
+class Success(Value):
     """A rule that says which records a guess is good enough for."""
 
     @abstractmethod
@@ -38,7 +39,7 @@ class Success(ABC):
         return False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Exact(Success):
     """The guess must be the record."""
 
@@ -53,41 +54,41 @@ class Exact(Success):
         return True
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Line(Success):
-    """The guess must lie within `eta` of the record on a line.
+    """The guess must lie `within` this distance of the record on a line.
 
     Positions default to the prior's labels if these are numbers, and to 0, 1, 2, ... if none is. A distance that
-    exceeds eta by no more than rounding counts as eta.
+    exceeds it by no more than rounding counts as it.
     """
 
-    eta: float
-    positions: npt.ArrayLike | None = field(default=None, repr=False)
+    within: float
+    positions: npt.ArrayLike | None = None
 
     def __post_init__(self) -> None:
-        _require_eta(self.eta)
+        _require_distance(self.within)
 
     def reach(self, prior: Prior, groups: IntArray) -> Reach:
-        return windows(_positions(self.positions, prior), self.eta, groups)
+        return windows(_positions(self.positions, prior), self.within, groups)
 
     def describe(self) -> str:
-        return f"within {self.eta:g} on a line"
+        return f"within {self.within:g} on a line"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Ring(Success):
-    """The guess must lie within `eta` of the record on a ring.
+    """The guess must lie `within` this distance of the record on a ring.
 
     Without positions the records stand around the ring in equal steps, in their order; the step is that of the prior's
     labels if these are numbers (which must then rise in equal steps), and 1 otherwise.
     """
 
-    eta: float
-    positions: npt.ArrayLike | None = field(default=None, repr=False)
+    within: float
+    positions: npt.ArrayLike | None = None
     circumference: float | None = None
 
     def __post_init__(self) -> None:
-        _require_eta(self.eta)
+        _require_distance(self.within)
         require(
             (self.positions is None) == (self.circumference is None),
             "A ring with positions needs its circumference, and the other way round.",
@@ -99,7 +100,7 @@ class Ring(Success):
             prior.require_even_spacing("A ring without positions")
             places = prior.positions()
             step = float(places[1] - places[0]) if prior.size > 1 else 1.0
-            return windows(places - places[0], self.eta, groups, step * prior.size)
+            return windows(places - places[0], self.within, groups, step * prior.size)
         require(0 < self.circumference < np.inf, "The circumference must be finite and above 0.", ThreatError)
         places = _positions(self.positions, prior)
         require(
@@ -107,25 +108,25 @@ class Ring(Success):
             f"Positions on a ring must lie in [0, {self.circumference:g}).",
             ThreatError,
         )
-        return windows(places, self.eta, groups, self.circumference)
+        return windows(places, self.within, groups, self.circumference)
 
     def describe(self) -> str:
-        return f"within {self.eta:g} on a ring"
+        return f"within {self.within:g} on a ring"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Distances(Success):
-    """The guess must lie within `eta` of the record by a matrix of losses, guesses x records.
+    """The guess must lie `within` this distance of the record by a matrix of losses, guesses x records.
 
-    The matrix may be dense or sparse. In a sparse one, entries that are not stored are farther than any eta,
+    The matrix may be dense or sparse. In a sparse one, entries that are not stored are farther than any distance,
     except the diagonal of a square matrix, which is 0.
     """
 
-    eta: float
-    matrix: Any = field(repr=False)
+    within: float
+    matrix: Any
 
     def __post_init__(self) -> None:
-        _require_eta(self.eta)
+        _require_distance(self.within)
 
     def reach(self, prior: Prior, groups: IntArray) -> Reach:
         from scipy import sparse
@@ -137,31 +138,31 @@ class Distances(Success):
             if loss.shape[0] == loss.shape[1]:
                 unset = np.setdiff1d(np.arange(prior.size), rows[rows == columns])
                 rows, columns = np.r_[rows, unset], np.r_[columns, unset]
-            near = np.r_[loss.data, np.zeros(rows.size - loss.data.size)] <= self.eta * (1 + 1e-12)
+            near = np.r_[loss.data, np.zeros(rows.size - loss.data.size)] <= self.within * (1 + 1e-12)
             hits = (np.ones(np.count_nonzero(near)), (rows[near], columns[near]))
             return sets(sparse.csr_array(hits, shape=loss.shape), groups)
         dense = as_floats(self.matrix, "Losses", ThreatError)
         _require_losses(dense.ravel(), dense.shape, prior.size)
-        return sets(sparse.csr_array(dense <= self.eta * (1 + 1e-12)), groups)
+        return sets(sparse.csr_array(dense <= self.within * (1 + 1e-12)), groups)
 
     def describe(self) -> str:
-        return f"within {self.eta:g} by the given distances"
+        return f"within {self.within:g} by the given distances"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Graph(Success):
-    """The guess must lie within `eta` of the record on a graph: in hops, or in the sum of an edge weight.
+    """The guess must lie `within` this distance of the record on a graph: in hops, or in the sum of an edge weight.
 
     `graph` is a networkx graph or a sparse adjacency matrix, its nodes in the order of the records (networkx: the
     prior's labels, if it has any). In a directed graph the way runs from the guess to the record.
     """
 
-    eta: float
-    graph: Any = field(repr=False)
+    within: float
+    graph: Any
     weight: str | None = None
 
     def __post_init__(self) -> None:
-        _require_eta(self.eta)
+        _require_distance(self.within)
 
     def reach(self, prior: Prior, groups: IntArray) -> Reach:
         from dprisk.threat.graphs import adjacency, within
@@ -172,20 +173,20 @@ class Graph(Success):
             f"The graph has {edges.shape[0]} nodes, the prior {prior.size} records; they must be the same.",
             ThreatError,
         )
-        return sets(within(edges, self.eta), groups)
+        return sets(within(edges, self.within), groups)
 
     def describe(self) -> str:
-        return f"within {self.eta:g} {'hops' if self.weight is None else self.weight} on a graph"
+        return f"within {self.within:g} {'hops' if self.weight is None else self.weight} on a graph"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Attributes(Success):
     """The guess must have the named columns right; a column in `within` only up to that distance.
 
     `table` has one row for each record. The other columns do not matter.
     """
 
-    table: Table = field(repr=False)
+    table: Table
     columns: Sequence[str]
     within: Mapping[str, float] = field(default_factory=dict)
 
@@ -196,7 +197,7 @@ class Attributes(Success):
         require(isinstance(self.within, Mapping), "`within` maps a column's name to a distance.", ThreatError)
         for name, eta in self.within.items():
             require(name in self.columns, f"`within` names {name!r}, which is not a secret column.", ThreatError)
-            _require_eta(eta)
+            _require_distance(eta)
 
     def reach(self, prior: Prior, groups: IntArray) -> Reach:
         exact = [encode(column(self.table, name))[0] for name in self.columns if not self.within.get(name)]
@@ -218,7 +219,7 @@ class Attributes(Success):
         return "in " + ", ".join(parts)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Balls(Success):
     """The guess must lie in a ball given by a function.
 
@@ -253,9 +254,11 @@ class Balls(Success):
         return "within a given ball"
 
 
-def _require_eta(eta: float) -> None:
-    value = as_number("The distance eta", eta)
-    require(0 <= value < np.inf, f"The distance eta must be a finite number of at least 0, got {eta}.", ThreatError)
+def _require_distance(within: float) -> None:
+    value = as_number("The distance `within`", within)
+    require(
+        0 <= value < np.inf, f"The distance `within` must be a finite number of at least 0, got {within}.", ThreatError
+    )
 
 
 def _require_losses(values: AnyArray, shape: tuple[int, ...], records: int) -> None:

@@ -15,16 +15,17 @@ from dprisk.threat.prior import Prior
 from dprisk.threat.reach import Reach
 from dprisk.threat.success import Attributes, Exact, Line, Ring, Success
 from dprisk.types import FloatArray, Table
+from dprisk.values import Value
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Threat:
+class Threat(Value):
     """A prior, the attacker's knowledge and its idea of success.
 
     `knows` is 'none', 'all', one group label for each record, or a `Knowledge`.
 
     >>> Threat(Prior.uniform(4), knows=["f", "f", "m", "m"])
-    Threat(4 records, knows one of 2 groups, right exactly, baseline 0.5)
+    Threat(prior=Prior(weights=[0.25, 0.25, 0.25, 0.25]), knows=['f', 'f', 'm', 'm'])
     """
 
     prior: Prior
@@ -146,7 +147,7 @@ class Threat:
             "collision_probability": self.prior.collision_probability,
         }
 
-    def __repr__(self) -> str:
+    def _summary(self) -> str:
         return (
             f"Threat({self.prior.size} records, knows {self.knows.describe()}, "
             f"right {self.success.describe()}, baseline {self.baseline:.4g})"

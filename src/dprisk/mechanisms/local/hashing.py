@@ -1,16 +1,16 @@
-"""Local hashing with hash functions that exist.
+"""Local hashing, with an ideal hash and with hash functions that exist.
 
 `LocalHashing` takes the hash values of different records as independent. Those of a real family are not: it has only
-so many functions, and some records collide more often than others.
+so many functions, and some records collide more often than others (`ConcreteHashing`).
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +19,61 @@ from dprisk.errors import MechanismError, as_epsilon, as_size, as_whole, fail, r
 from dprisk.guarantees import Guarantee, PureDP, TradeOff
 from dprisk.mechanisms.base import LISTED_CELLS, Mechanism
 from dprisk.mechanisms.local.sets import GRR
-from dprisk.types import AnyArray, FloatArray, IntArray
+from dprisk.mechanisms.local.unary import UnaryEncoding
+from dprisk.parameters import Parameter
+from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
+from dprisk.values import Value
 
 LARGEST_PRIME = (1 << 31) - 1  # a product of two residues fits 64 bits
 
 
-class HashFamily(ABC):
+class LocalHashing(UnaryEncoding):
+    """Hash the record to one of g values with a random hash, report it by randomised response on g values.
+
+    With an ideal hash (independent, uniform values) the report is as good as the set of records that hash to the
+    reported value: unary encoding with p = e^eps / (e^eps + g - 1) and q = 1/g, and so it is sampled.
+    """
+
+    def __init__(self, size: int, epsilon: float, hash_range: int) -> None:
+        self.nominal_epsilon = epsilon = as_epsilon(epsilon)
+        self.hash_range = as_whole("hash_range", hash_range, least=2)
+        lies = (self.hash_range - 1) * math.exp(-epsilon)
+        others = (self.hash_range - 1) / self.hash_range
+        contrast = -math.expm1(-epsilon) * others / (1 + lies)
+        self._set(size, 1 / (1 + lies), lies / (1 + lies), 1 / self.hash_range, others, contrast)
+        self.epsilon = epsilon if self.size > 1 else 0.0
+
+    @property
+    def parameter(self) -> Parameter:
+        return Parameter.epsilon(self.nominal_epsilon)
+
+    def with_parameter(self, value: float) -> Self:
+        return self.replace(epsilon=value)
+
+
+class BLH(LocalHashing):
+    """Binary local hashing: two hash values."""
+
+    def __init__(self, size: int, epsilon: float) -> None:
+        super().__init__(size, epsilon, 2)
+
+
+class OLH(LocalHashing):
+    """Optimal local hashing (Wang et al. 2017): e^eps + 1 hash values, rounded."""
+
+    def __init__(self, size: int, epsilon: float) -> None:
+        given = as_epsilon(epsilon)
+        enough = min(given, 700.0)  # beyond, hash values never collide, and p and q change no more
+        super().__init__(size, enough, round(math.exp(enough)) + 1)
+        self.nominal_epsilon = given
+        self.epsilon = given if self.size > 1 else 0.0
+
+    @property
+    def parameter(self) -> Parameter:
+        return Parameter.epsilon(self.nominal_epsilon, jumps=True)
+
+
+class HashFamily(Value):
     """`count` numbered functions from the records 0..size-1 to the values 0..hash_range-1; a random one is drawn.
 
     Derive from it to study the hashes of a given program.
@@ -113,7 +162,6 @@ class ListedHashes(HashFamily):
             MechanismError,
         )
         self.table: IntArray = listed.astype(np.int64)
-        self.table.flags.writeable = False
         self.count, self.size = listed.shape
         self.hash_range = hash_range
 
@@ -133,7 +181,7 @@ class ListedHashes(HashFamily):
 class ConcreteHashing(Mechanism):
     """Draw a hash from a family, hash the record to one of `hash_range` values, report it by randomised response.
 
-    An output is a pair: the number of the hash and the reported value. `family` is "mixing" (`MixingHashes`),
+    An output is a pair: the number of the hash and the reported value. `hashes` is "mixing" (`MixingHashes`),
     "polynomial" (`PolynomialHashes`), a table hashes x records of values, or any `HashFamily`. Given the hash, records
     are told apart only by whether they hash to the reported value. Which do is a matter of the family, so exact risks
     come from going through all hashes where these are few enough, and are estimated otherwise. `delta_at` and the
@@ -145,57 +193,59 @@ class ConcreteHashing(Mechanism):
 
     >>> from dprisk.mechanisms import ConcreteHashing, LocalHashing
     >>> threat = Threat(Prior.uniform(10))
-    >>> assess(ConcreteHashing(10, epsilon=2.0, hash_range=8, family="polynomial"), threat)
+    >>> assess(ConcreteHashing(10, epsilon=2.0, hash_range=8, hashes="polynomial"), threat)
     Risk(advantage=0.264211, success=0.364211, baseline=0.1, exact)
     >>> assess(LocalHashing(10, epsilon=2.0, hash_range=8), threat)
     Risk(advantage=0.217366, success=0.317366, baseline=0.1, exact)
     """
 
     def __init__(
-        self, size: int, epsilon: float, hash_range: int, family: str | HashFamily | npt.ArrayLike = "mixing"
+        self, size: int, epsilon: float, hash_range: int, hashes: str | HashFamily | npt.ArrayLike = "mixing"
     ) -> None:
-        self.size, self._epsilon = as_size(size), as_epsilon(epsilon)
+        self.size, self.nominal_epsilon = as_size(size), as_epsilon(epsilon)
         self.hash_range = as_whole("hash_range", hash_range, least=2)
         require(self.hash_range < 1 << 62, f"hash_range must be below 2^62, got {hash_range}", MechanismError)
-        self.family = _as_family(family, self.size, self.hash_range)
-        self._response = GRR(self.hash_range, self._epsilon)
+        self.hashes = _as_family(hashes, self.size, self.hash_range)
+        self._response = GRR(self.hash_range, self.nominal_epsilon)
+        self.epsilon = self.nominal_epsilon if self.size > 1 and self.hashes.separation > 0 else 0.0
 
     @property
-    def epsilon(self) -> float:
-        return self._epsilon if self.size > 1 and self.family.separation > 0 else 0.0
-
-    def with_epsilon(self, epsilon: float) -> ConcreteHashing:
-        return ConcreteHashing(self.size, epsilon, self.hash_range, self.family)
+    def parameter(self) -> Parameter:
+        return Parameter.epsilon(self.nominal_epsilon)
 
     def delta_at(self, epsilon: float) -> float:
         """Hashes that tell two records apart do so as randomised response does; the others tell nothing."""
         epsilon = as_epsilon(epsilon)
         if epsilon >= self.epsilon:
             return 0.0
-        return self.family.separation * self._response.p * -math.expm1(epsilon - self.epsilon)
+        return self.hashes.separation * self._response.p * -math.expm1(epsilon - self.epsilon)
 
     def guarantee(self) -> Guarantee:
         """Three straight pieces, as for randomised response: the pair that is told apart most often is the worst."""
         if self.epsilon == 0:
             return PureDP(0.0)
-        share = self.family.separation
+        share = self.hashes.separation
         hit, miss = share * self._response.p, share * self._response.q
         return TradeOff([0.0, miss, 1 - hit, 1.0], [1.0, 1 - hit, miss, 0.0], linear=True, epsilon=self.epsilon)
 
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
         numbers = self._records(records)
-        hashes = rng.integers(self.family.count, size=numbers.size)
-        return np.stack([hashes, self._response.sample(self.family.values(hashes, numbers), rng)], axis=1)
+        hashes = rng.integers(self.hashes.count, size=numbers.size)
+        return np.stack([hashes, self._response.sample(self.hashes.values(hashes, numbers), rng)], axis=1)
+
+    def members(self, outputs: npt.ArrayLike) -> BoolArray:
+        """Which records (columns) each report (rows) names: those that hash to the reported value."""
+        hashes, reported = self._pairs(outputs)
+        return np.asarray(self.hashes.values(hashes[:, None], np.arange(self.size)) == reported[:, None])
 
     def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
-        hashes, reported = self._pairs(outputs)
-        hit = self.family.values(hashes[:, None], np.arange(self.size)) == reported[:, None]
-        top = math.log(self._response.p) - math.log(self.family.count)
-        return np.where(hit, top, top - self._epsilon)
+        hit = self.members(outputs)
+        top = math.log(self._response.p) - math.log(self.hashes.count)
+        return np.where(hit, top, top - self.nominal_epsilon)
 
     def _pairs(self, outputs: npt.ArrayLike) -> tuple[IntArray, IntArray]:
         pairs = np.atleast_2d(np.asarray(outputs))
-        limits = [self.family.count, self.hash_range]
+        limits = [self.hashes.count, self.hash_range]
         require(
             pairs.ndim == 2
             and pairs.shape[1] == 2
@@ -209,26 +259,23 @@ class ConcreteHashing(Mechanism):
 
     @property
     def n_outputs(self) -> float:
-        return float(self.family.count) * self.hash_range
+        return float(self.hashes.count) * self.hash_range
 
     def outputs(self, block: int) -> Iterator[AnyArray]:
-        for start in range(0, self.family.count * self.hash_range, block):
-            number = np.arange(start, min(start + block, self.family.count * self.hash_range))
+        for start in range(0, self.hashes.count * self.hash_range, block):
+            number = np.arange(start, min(start + block, self.hashes.count * self.hash_range))
             yield np.stack(np.divmod(number, self.hash_range), axis=1)
 
-    def _parameters(self) -> dict[str, Any]:
-        return {"epsilon": self.epsilon, "hash_range": self.hash_range, "family": self.family.name}
 
-
-def _as_family(family: str | HashFamily | npt.ArrayLike, size: int, hash_range: int) -> HashFamily:
-    if isinstance(family, str):
+def _as_family(hashes: str | HashFamily | npt.ArrayLike, size: int, hash_range: int) -> HashFamily:
+    if isinstance(hashes, str):
         require(
-            family in ("mixing", "polynomial"),
-            f"family is 'mixing', 'polynomial', a table hashes x records or a HashFamily, got {family!r}",
+            hashes in ("mixing", "polynomial"),
+            f"hashes is 'mixing', 'polynomial', a table hashes x records or a HashFamily, got {hashes!r}",
             MechanismError,
         )
-        return MixingHashes(hash_range) if family == "mixing" else PolynomialHashes(size, hash_range)
-    made = family if isinstance(family, HashFamily) else ListedHashes(hash_range, family)
+        return MixingHashes(hash_range) if hashes == "mixing" else PolynomialHashes(size, hash_range)
+    made = hashes if isinstance(hashes, HashFamily) else ListedHashes(hash_range, hashes)
     require(
         size <= made.size and hash_range == made.hash_range,
         f"These hashes take {made.size} records to {made.hash_range} values; asked for are {size} records and "

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +15,12 @@ from dprisk.errors import MechanismError, as_epsilon, as_noise_epsilon, as_numbe
 from dprisk.guarantees import Guarantee, PureDP, TradeOff
 from dprisk.mechanisms.base import Mechanism
 from dprisk.mechanisms.local.bits import SAMPLE_CELLS
-from dprisk.mechanisms.local.sets import UnaryEncoding
+from dprisk.mechanisms.local.sets import FREQUENCY_ERROR
+from dprisk.mechanisms.local.unary import UnaryEncoding
+from dprisk.parameters import Parameter
 from dprisk.tables import as_floats
 from dprisk.types import AnyArray, FloatArray, IntArray
+from dprisk.values import Value
 
 ROUNDED_UP = 1 + 2.0**-50
 
@@ -30,23 +33,24 @@ class SHE(Mechanism):
     """
 
     def __init__(self, size: int, epsilon: float) -> None:
-        self.size, self._epsilon = as_size(size), as_noise_epsilon("SHE", epsilon, above=1e-300)
+        self.size, self.nominal_epsilon = as_size(size), as_noise_epsilon("SHE", epsilon, above=1e-300)
+        self.epsilon = self.nominal_epsilon if self.size > 1 else 0.0
 
     @property
-    def epsilon(self) -> float:
-        return self._epsilon if self.size > 1 else 0.0
+    def parameter(self) -> Parameter:
+        return Parameter.epsilon(self.nominal_epsilon)
 
     @property
     def scale(self) -> float:
         """The scale of the noise on each entry, its mean size."""
-        return 2 / self._epsilon
-
-    def with_epsilon(self, epsilon: float) -> SHE:
-        return SHE(self.size, epsilon)
+        return 2 / self.nominal_epsilon
 
     def frequency_variance(self) -> float:
         """The variance of an estimated frequency times the number of reports (Wang et al. 2017): 8 / epsilon^2."""
         return 2 * self.scale**2
+
+    def error(self) -> dict[str, float]:
+        return {FREQUENCY_ERROR: self.frequency_variance()}
 
     def pairwise_epsilon(self) -> FloatArray:
         return np.where(np.eye(self.size, dtype=bool), 0.0, self.epsilon)
@@ -85,12 +89,12 @@ class SHE(Mechanism):
         values[np.arange(numbers.size), numbers] += 1
         return values
 
-    def restricted(self, records: npt.ArrayLike) -> SHE:
+    def _restricted(self, size: int) -> Mechanism:
         """The noise on the entries is independent, so their own entries are drawn as before."""
-        return self._resized(records)
+        return Value.replace(self, size=size)
 
     def scores(self, outputs: npt.ArrayLike, records: IntArray) -> FloatArray:
-        return np.asarray(self._epsilon * np.clip(np.asarray(outputs)[:, records], 0.0, 1.0))
+        return np.asarray(self.nominal_epsilon * np.clip(np.asarray(outputs)[:, records], 0.0, 1.0))
 
     def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
         values = np.atleast_2d(as_floats(outputs, "Outputs", MechanismError))
@@ -99,9 +103,9 @@ class SHE(Mechanism):
             f"An output of {self!r} is a row of {self.size} finite numbers.",
             MechanismError,
         )
-        rate = self._epsilon / 2
+        rate = self.nominal_epsilon / 2
         noise = self.size * math.log(rate / 2) - (rate * np.abs(values)).sum(axis=1)
-        return np.asarray((noise - rate)[:, None] + self._epsilon * np.clip(values, 0.0, 1.0))
+        return np.asarray((noise - rate)[:, None] + self.nominal_epsilon * np.clip(values, 0.0, 1.0))
 
 
 class THE(UnaryEncoding):
@@ -117,7 +121,7 @@ class THE(UnaryEncoding):
     """
 
     def __init__(self, size: int, epsilon: float, threshold: float | None = None) -> None:
-        self.nominal_epsilon, self._given = as_epsilon(epsilon), threshold
+        self.nominal_epsilon = as_epsilon(epsilon)
         rate = self.nominal_epsilon / 2
         self.threshold = _best_threshold(rate) if threshold is None else as_number("threshold", threshold)
         require(
@@ -130,18 +134,16 @@ class THE(UnaryEncoding):
         contrast = -(math.expm1(below) + math.expm1(above)) / 2
         self._set(size, 1 - not_p, not_p, q, 1 - q, contrast)
         # ln of p(1-q) / (q(1-p)), where ln 2q and ln 2(1-p) are known and sum to -rate
-        self._epsilon = rate + math.log1p(-math.expm1(below)) + math.log1p(-math.expm1(above))
+        true = rate + math.log1p(-math.expm1(below)) + math.log1p(-math.expm1(above))
+        self.epsilon = true if self.size > 1 else 0.0
 
     @property
-    def epsilon(self) -> float:
-        return self._epsilon if self.size > 1 else 0.0
+    def parameter(self) -> Parameter:
+        """The nominal epsilon; a threshold that was given stays."""
+        return Parameter.epsilon(self.nominal_epsilon)
 
-    def with_epsilon(self, epsilon: float) -> THE:
-        """Another nominal epsilon; a threshold that was given stays."""
-        return THE(self.size, epsilon, self._given)
-
-    def _parameters(self) -> dict[str, Any]:
-        return {"nominal_epsilon": self.nominal_epsilon, "threshold": self.threshold}
+    def with_parameter(self, value: float) -> Self:
+        return self.replace(epsilon=value)
 
 
 def _best_threshold(rate: float) -> float:

@@ -17,22 +17,24 @@ import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, as_epsilon, as_number, as_size, as_whole, require
+from dprisk.errors import MechanismError, as_epsilon, as_size, as_whole, require
 from dprisk.guarantees import Guarantee, PureDP, TradeOff
 from dprisk.mechanisms.base import Mechanism
-from dprisk.mechanisms.local.bits import SAMPLE_CELLS, draw_bits, draw_subsets
+from dprisk.mechanisms.local.bits import draw_subsets
+from dprisk.parameters import Parameter
 from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
 
 FEW_RECORDS = 64  # records up to which their columns are looked at, rather than the members of the sets
+FREQUENCY_ERROR = "variance of a frequency, times reports"
 
 
 class SetProtocol(Mechanism):
-    """A mechanism whose output is a set of records, given as a row of booleans.
+    """A mechanism whose output names a set of records.
 
     With i a record and h >= 0 others named beforehand, each method takes an array of h and gives, for
     "i is in the set and the h named ones are not":
@@ -59,8 +61,8 @@ class SetProtocol(Mechanism):
         """r0 c_h, the probability that none of h >= 1 named records is in the set when one of them is the true one."""
 
     @abstractmethod
-    def _log_inside_outside(self, sizes: IntArray) -> tuple[FloatArray, FloatArray]:
-        """log P(set | z) of a set of given size that contains z, and of one that does not."""
+    def members(self, outputs: npt.ArrayLike) -> BoolArray:
+        """Which records (columns) each report (rows) names, checked."""
 
     def delta_at(self, epsilon: float) -> float:
         """One formula for the family: records z, z' differ only on sets with z in and z' out."""
@@ -90,8 +92,34 @@ class SetProtocol(Mechanism):
         other = float(self.miss(none)[0] + self.pair_gain(none)[0])
         return other * (1 - other) / (own - other) ** 2 if own > other else math.inf
 
+    def error(self) -> dict[str, float]:
+        return {FREQUENCY_ERROR: self.frequency_variance()}
+
+    @property
+    def naming(self) -> tuple[float, float]:
+        """The chances that a report names its owner's record, and any given other."""
+        none = np.array([0])
+        return float(self.hit(none)[0]), float(self.miss(none)[0] + self.pair_gain(none)[0])
+
+
+class Rows(SetProtocol):
+    """A protocol that reports its set as a row of booleans, one for each record."""
+
+    @abstractmethod
+    def _log_inside_outside(self, sizes: IntArray) -> tuple[FloatArray, FloatArray]:
+        """log P(set | z) of a set of given size that contains z, and of one that does not."""
+
+    def members(self, outputs: npt.ArrayLike) -> BoolArray:
+        member = np.atleast_2d(np.asarray(outputs))
+        require(
+            member.ndim == 2 and member.shape[1] == self.size and bool(np.all((member == 0) | (member == 1))),
+            f"An output of {self!r} is a row of {self.size} booleans.",
+            MechanismError,
+        )
+        return member.astype(bool, copy=False)
+
     def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
-        member = self._sets(outputs)
+        member = self.members(outputs)
         inside, outside = self._log_inside_outside(member.sum(axis=1))
         return np.where(member, inside[:, None], outside[:, None])
 
@@ -115,18 +143,9 @@ class SetProtocol(Mechanism):
         best[row] = found
         return best, np.where(np.bincount(row, minlength=len(sets)) == 1, self.epsilon, 0.0)
 
-    def _sets(self, outputs: npt.ArrayLike) -> BoolArray:
-        member = np.atleast_2d(np.asarray(outputs))
-        require(
-            member.ndim == 2 and member.shape[1] == self.size and bool(np.all((member == 0) | (member == 1))),
-            f"An output of {self!r} is a row of {self.size} booleans.",
-            MechanismError,
-        )
-        return member.astype(bool, copy=False)
 
-
-class _AnyRow(SetProtocol):
-    """A protocol that reports a row of booleans, one for each record, any of which may come out."""
+class AnyRow(Rows):
+    """A protocol that may report any row of booleans."""
 
     @property
     def n_outputs(self) -> float:
@@ -139,39 +158,19 @@ class _AnyRow(SetProtocol):
             yield (number[:, None] >> bit & 1).astype(bool)
 
 
-class SubsetSelection(SetProtocol):
-    """Report a set of `subset_size` records that holds the true one with probability w E / (w E + m - w).
+class FixedSize(SetProtocol):
+    """A protocol that reports `subset_size` records, the true one among them with probability w E / (w E + m - w)."""
 
-    Without `subset_size` it is max(1, floor(m / (e^epsilon + 1))) (Ye and Barg; RAD Example 4.6).
-    """
-
-    def __init__(self, size: int, epsilon: float, subset_size: int | None = None) -> None:
-        size = as_size(size)
-        epsilon = as_epsilon(epsilon)
-        best = max(1, math.floor(size * _expit(-epsilon)))
-        self.size, self._epsilon, self._given = size, epsilon, subset_size
-        self.subset_size = best if subset_size is None else as_whole("subset_size", subset_size, least=0)
-        require(
-            1 <= self.subset_size <= max(1, size - 1),
-            f"subset selection over {size} records reports between 1 and {max(1, size - 1)} of them, got subset_size="
-            f"{subset_size}; at epsilon {epsilon:g} the best size is {best}, leave subset_size out to let it choose",
-            MechanismError,
-        )
-        w, others = self.subset_size, (size - self.subset_size) * math.exp(-epsilon)
+    def __init__(self, size: int, epsilon: float, subset_size: int) -> None:
+        self.size, self.nominal_epsilon, self.subset_size = size, epsilon, subset_size
+        self.epsilon = epsilon if size > 1 else 0.0
+        w, others = subset_size, (size - subset_size) * math.exp(-epsilon)
         self.p = w / (w + others)
         self._not_p = others / (w + others)
 
     @property
-    def epsilon(self) -> float:
-        return self._epsilon if self.size > 1 else 0.0
-
-    @property
-    def chooses_size(self) -> bool:
-        """Whether the subset size follows from epsilon."""
-        return self._given is None
-
-    def with_epsilon(self, epsilon: float) -> SubsetSelection:
-        return SubsetSelection(self.size, epsilon, self._given)
+    def parameter(self) -> Parameter:
+        return Parameter.epsilon(self.nominal_epsilon)
 
     @property
     def _r1(self) -> float:
@@ -188,13 +187,13 @@ class SubsetSelection(SetProtocol):
         return self._r0 * self._others_out(1)[named] * self.subset_size / self.size
 
     def gain(self, named: IntArray) -> FloatArray:
-        return -math.expm1(-self._epsilon) * self.hit(named)  # r0 = r1 e^-eps
+        return -math.expm1(-self.nominal_epsilon) * self.hit(named)  # r0 = r1 e^-eps
 
     def pair_gain(self, named: IntArray) -> FloatArray:
         if self.subset_size == 1:
             return np.zeros(named.shape)
         both = self.subset_size * (self.subset_size - 1) / (self.size * (self.size - 1))
-        return -math.expm1(-self._epsilon) * self._r1 * both * self._others_out(2)[named]
+        return -math.expm1(-self.nominal_epsilon) * self._r1 * both * self._others_out(2)[named]
 
     def none(self, named: IntArray) -> FloatArray:
         return self._r0 * self._others_out(0)[named]
@@ -209,6 +208,32 @@ class SubsetSelection(SetProtocol):
         ratio = np.zeros(self.size)
         np.divide(free, left, out=ratio, where=(left > 0) & (free > 0))
         return np.concatenate([[1.0], np.cumprod(ratio)])
+
+
+class SubsetSelection(FixedSize, Rows):
+    """Report a set of `subset_size` records that holds the true one with probability w E / (w E + m - w).
+
+    Without `subset_size` it is max(1, floor(m / (e^epsilon + 1))) (Ye and Barg; RAD Example 4.6).
+    """
+
+    def __init__(self, size: int, epsilon: float, subset_size: int | None = None) -> None:
+        from scipy.special import expit
+
+        size, epsilon = as_size(size), as_epsilon(epsilon)
+        best = max(1, math.floor(size * expit(-epsilon)))
+        chosen = best if subset_size is None else as_whole("subset_size", subset_size, least=0)
+        require(
+            1 <= chosen <= max(1, size - 1),
+            f"subset selection over {size} records reports between 1 and {max(1, size - 1)} of them, got subset_size="
+            f"{subset_size}; at epsilon {epsilon:g} the best size is {best}, leave subset_size out to let it choose",
+            MechanismError,
+        )
+        super().__init__(size, epsilon, chosen)
+
+    @property
+    def parameter(self) -> Parameter:
+        """Epsilon; unless it was given, the subset size follows in jumps."""
+        return Parameter.epsilon(self.nominal_epsilon, jumps=self._arguments.get("subset_size") is None)
 
     def _log_inside_outside(self, sizes: IntArray) -> tuple[FloatArray, FloatArray]:
         w, m = self.subset_size, self.size
@@ -234,16 +259,12 @@ class SubsetSelection(SetProtocol):
         truth = rng.random(numbers.size) < self.p
         return draw_subsets(self.size, numbers, truth, self.subset_size - truth, rng)
 
-    def restricted(self, records: npt.ArrayLike) -> Mechanism | None:
+    def _restricted(self, size: int) -> Mechanism | None:
         """The members of the subset among these records; nothing simpler if they are all."""
-        size = self._resized(records).size
-        return _SeenMembers(self, size) if size < self.size else None
-
-    def _parameters(self) -> dict[str, Any]:
-        return {"epsilon": self.epsilon, "subset_size": self.subset_size}
+        return SeenMembers(self, size) if size < self.size else None
 
 
-class _SeenMembers(_AnyRow):
+class SeenMembers(AnyRow):
     """Which of `size` records subset selection over all of them reports, one of these being the true one.
 
     That one is reported as before. How many of the others are is hypergeometric, and any so many are as likely. What
@@ -252,13 +273,14 @@ class _SeenMembers(_AnyRow):
 
     def __init__(self, whole: SubsetSelection, size: int) -> None:
         self.whole, self.size = whole, size
+        self.epsilon = whole.epsilon if size > 1 else 0.0
 
     @property
-    def epsilon(self) -> float:
-        return self.whole.epsilon if self.size > 1 else 0.0
+    def parameter(self) -> Parameter:
+        return self.whole.parameter
 
-    def with_epsilon(self, epsilon: float) -> _SeenMembers:
-        return _SeenMembers(self.whole.with_epsilon(epsilon), self.size)
+    def with_parameter(self, value: float) -> Self:
+        return self.replace(whole=self.whole.with_parameter(value))
 
     def hit(self, named: IntArray) -> FloatArray:
         return self.whole.hit(named)
@@ -291,26 +313,23 @@ class _SeenMembers(_AnyRow):
         seen = rng.hypergeometric(others, self.whole.size - 1 - others, self.size - 1)
         return draw_subsets(self.size, numbers, truth, seen, rng)
 
-    def _parameters(self) -> dict[str, Any]:
-        return {**self.whole._parameters(), "of": self.whole.size}
 
-
-class GRR(SubsetSelection):
+class GRR(FixedSize):
     """Generalised randomised response: the true record with probability e^eps / (e^eps + m - 1), else another.
 
-    Subset selection of size 1, with the one record as output.
+    The sets have one record each, and that is the output.
     """
 
     def __init__(self, size: int, epsilon: float) -> None:
-        super().__init__(size, epsilon, 1)
-
-    def with_epsilon(self, epsilon: float) -> GRR:
-        return GRR(self.size, epsilon)
+        super().__init__(as_size(size), as_epsilon(epsilon), 1)
 
     @property
     def q(self) -> float:
         """The probability of each wrong record."""
         return self._not_p / (self.size - 1) if self.size > 1 else 0.0
+
+    def members(self, outputs: npt.ArrayLike) -> BoolArray:
+        return np.asarray(self._records(outputs)[:, None] == np.arange(self.size))
 
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
         numbers = self._records(records)
@@ -333,210 +352,16 @@ class GRR(SubsetSelection):
         result[np.arange(reported.size), reported] = np.log(self.p)
         return result
 
+    @property
+    def n_outputs(self) -> float:
+        return float(self.size)
+
     def outputs(self, block: int) -> Iterator[AnyArray]:
         for start in range(0, self.size, block):
             yield np.arange(start, min(start + block, self.size))
-
-    def _parameters(self) -> dict[str, Any]:
-        return {"epsilon": self.epsilon}
-
-
-class UnaryEncoding(_AnyRow):
-    """A bit for each record: the true one on with probability p, each other with probability q, independently.
-
-    In the family, the set holds the records whose bits speak for them: those on, or those off if p < q.
-    `with_epsilon` keeps p and moves q.
-    """
-
-    def __init__(self, size: int, p: float, q: float) -> None:
-        p, q = as_number("p", p), as_number("q", q)
-        for name, value in (("p", p), ("q", q)):
-            require(0 <= value <= 1, f"{name} must lie in [0, 1], got {value}")
-        self._set(size, p, 1 - p, q, 1 - q, p - q)
-
-    def _set(self, size: int, p: float, not_p: float, q: float, not_q: float, contrast: float) -> None:
-        """Complements and the contrast p - q are given apart: differences lose digits."""
-        size = as_size(size)
-        self.size, self.p, self.q = size, float(p), float(q)
-        self._bits = (p, not_p, q, not_q)
-        self._contrast = abs(contrast)
-        self._flipped = p < q or not_q == 0
-        self._in, self._not_in, self._other, self._not_other = (not_p, p, not_q, q) if self._flipped else self._bits
-
-    @property
-    def epsilon(self) -> float:
-        if self.size == 1 or self.p == self.q:
-            return 0.0
-        one = np.array([1])
-        hit, miss = float(self.hit(one)[0]), float(self.miss(one)[0])
-        return math.log(hit) - math.log(miss) if miss > 0 else math.inf
-
-    def with_epsilon(self, epsilon: float) -> UnaryEncoding:
-        epsilon = as_epsilon(epsilon)
-        require(0 < self.p < 1, f"with p = {self.p:g} the privacy parameter cannot be set", MechanismError)
-        return UnaryEncoding(
-            self.size, self.p, self.p * math.exp(-epsilon) / (self.p * math.exp(-epsilon) + 1 - self.p)
-        )
-
-    def hit(self, named: IntArray) -> FloatArray:
-        return self._in * self._all_off(named)
-
-    def miss(self, named: IntArray) -> FloatArray:
-        return self._other * self._not_in * self._all_off(named - 1)
-
-    def gain(self, named: IntArray) -> FloatArray:
-        return self._contrast * self._all_off(named - 1)
-
-    def pair_gain(self, named: IntArray) -> FloatArray:
-        return self._other * self._contrast * self._all_off(named - 1)
-
-    def none(self, named: IntArray) -> FloatArray:
-        return self._not_in * self._all_off(named - 1)
-
-    def _all_off(self, records: IntArray) -> FloatArray:
-        powers: FloatArray = np.exp(records * math.log(self._not_other))
-        return powers
-
-    def _log_inside_outside(self, sizes: IntArray) -> tuple[FloatArray, FloatArray]:
-        p, not_p, q, not_q = self._bits
-        inside = _log(p) + _times_log(sizes - 1, q) + _times_log(self.size - sizes, not_q)
-        outside = _log(not_p) + _times_log(sizes, q) + _times_log(self.size - 1 - sizes, not_q)
-        return inside, outside
-
-    def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
-        numbers = self._records(records)
-        bits = np.empty((numbers.size, self.size), dtype=bool)
-        step = max(1, SAMPLE_CELLS // self.size)
-        for start in range(0, numbers.size, step):
-            draw_bits(self.q, bits[start : start + step], rng)
-        bits[np.arange(numbers.size), numbers] = rng.random(numbers.size) < self.p
-        return bits
-
-    def scores(self, outputs: npt.ArrayLike, records: IntArray) -> FloatArray:
-        return super().scores(self._speaking(outputs), records)
-
-    def leads(self, outputs: npt.ArrayLike, records: IntArray) -> tuple[IntArray, FloatArray]:
-        return super().leads(self._speaking(outputs), records)
-
-    def _speaking(self, outputs: npt.ArrayLike) -> npt.ArrayLike:
-        """The bits that speak for their records: those on, or those off if p < q."""
-        return np.asarray(outputs) == 0 if self._flipped else outputs
-
-    def restricted(self, records: npt.ArrayLike) -> UnaryEncoding:
-        """The bits are independent, so their own bits are drawn as before."""
-        return self._resized(records)
-
-    def _parameters(self) -> dict[str, Any]:
-        return {"p": self.p, "q": self.q}
-
-
-class _UnaryByEpsilon(UnaryEncoding):
-    """Unary encoding whose p and q follow from epsilon."""
-
-    def __init__(self, size: int, epsilon: float) -> None:
-        epsilon = as_epsilon(epsilon)
-        self._epsilon = epsilon
-        self._set(size, *self._rule(epsilon))
-
-    @staticmethod
-    @abstractmethod
-    def _rule(epsilon: float) -> tuple[float, float, float, float, float]:
-        """p, 1-p, q, 1-q, p-q."""
-
-    @property
-    def epsilon(self) -> float:
-        return self._epsilon if self.size > 1 else 0.0
-
-    def with_epsilon(self, epsilon: float) -> _UnaryByEpsilon:
-        return type(self)(self.size, epsilon)
-
-    def _parameters(self) -> dict[str, Any]:
-        return {"epsilon": self.epsilon}
-
-
-class SUE(_UnaryByEpsilon):
-    """Symmetric unary encoding (basic RAPPOR): every bit is kept with probability e^(eps/2) / (e^(eps/2) + 1)."""
-
-    @staticmethod
-    def _rule(epsilon: float) -> tuple[float, float, float, float, float]:
-        keep, flip = _expit(epsilon / 2), _expit(-epsilon / 2)
-        return keep, flip, flip, keep, math.tanh(epsilon / 4)
-
-
-class OUE(_UnaryByEpsilon):
-    """Optimal unary encoding (Wang et al. 2017): the true bit is on with probability 1/2, others with 1/(e^eps + 1)."""
-
-    @staticmethod
-    def _rule(epsilon: float) -> tuple[float, float, float, float, float]:
-        return 0.5, 0.5, _expit(-epsilon), _expit(epsilon), math.tanh(epsilon / 2) / 2
-
-
-class LocalHashing(UnaryEncoding):
-    """Hash the record to one of g values with a random hash, report it by randomised response on g values.
-
-    With an ideal hash (independent, uniform values) the report is as good as the set of records that hash to the
-    reported value: unary encoding with p = e^eps / (e^eps + g - 1) and q = 1/g, and so it is sampled.
-    """
-
-    def __init__(self, size: int, epsilon: float, hash_range: int) -> None:
-        epsilon = as_epsilon(epsilon)
-        hash_range = as_whole("hash_range", hash_range, least=2)
-        self._epsilon, self.hash_range = epsilon, hash_range
-        lies = (hash_range - 1) * math.exp(-epsilon)
-        others = (hash_range - 1) / hash_range
-        contrast = -math.expm1(-epsilon) * others / (1 + lies)
-        self._set(size, 1 / (1 + lies), lies / (1 + lies), 1 / hash_range, others, contrast)
-
-    @property
-    def epsilon(self) -> float:
-        return self._epsilon if self.size > 1 else 0.0
-
-    def with_epsilon(self, epsilon: float) -> LocalHashing:
-        return LocalHashing(self.size, epsilon, self.hash_range)
-
-    def _parameters(self) -> dict[str, Any]:
-        return {"epsilon": self.epsilon, "hash_range": self.hash_range}
-
-
-class BLH(LocalHashing):
-    """Binary local hashing: two hash values."""
-
-    def __init__(self, size: int, epsilon: float) -> None:
-        super().__init__(size, epsilon, 2)
-
-    def with_epsilon(self, epsilon: float) -> BLH:
-        return BLH(self.size, epsilon)
-
-
-class OLH(LocalHashing):
-    """Optimal local hashing (Wang et al. 2017): e^eps + 1 hash values, rounded."""
-
-    def __init__(self, size: int, epsilon: float) -> None:
-        epsilon = as_epsilon(epsilon)
-        super().__init__(size, min(epsilon, 700.0), round(math.exp(min(epsilon, 700.0))) + 1)
-        self._epsilon = epsilon  # beyond 700 hash values never collide, and p and q change no more
-
-    def with_epsilon(self, epsilon: float) -> OLH:
-        return OLH(self.size, epsilon)
 
 
 def _log_binom(n: int, k: int) -> float:
     if not 0 <= k <= n:
         return math.inf  # no such set: a likelihood of 0
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
-
-
-def _log(probability: float) -> float:
-    return math.log(probability) if probability > 0 else -math.inf
-
-
-def _times_log(count: IntArray, probability: float) -> FloatArray:
-    """count * log(probability), with 0 log 0 = 0; a negative count only arises for sets that cannot be."""
-    return (
-        np.where(count == 0, 0.0, count * _log(probability)) if probability > 0 else np.where(count > 0, -np.inf, 0.0)
-    )
-
-
-def _expit(x: float) -> float:
-    """1 / (1 + e^-x), with all its digits at either end."""
-    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))

@@ -6,7 +6,7 @@ import math
 import numbers
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +16,13 @@ from dprisk.guarantees import GaussianDP, Guarantee, PureDP, TradeOff
 from dprisk.mechanisms.base import Mechanism
 from dprisk.mechanisms.numbers.noise import GaussianNoise, LaplaceNoise, Noise
 from dprisk.mechanisms.tabled import Tabled
+from dprisk.parameters import Parameter
 from dprisk.tables import as_floats
 from dprisk.types import AnyArray, FloatArray, IntArray
 
 Ends = Literal["clamp", "truncate"]
 NOT_KNOWN = "Which epsilon a noise given by its density keeps is not known, only its risk."
+NUMBER_ERROR = "95 % error"
 LOG_BLOCK = 1 << 20  # likelihoods looked at at once
 LEAST_INSIDE = -690.0  # log of the smallest probability of an interval that floats can still divide
 
@@ -72,7 +74,7 @@ class Additive(Mechanism):
         return self.interval or (-math.inf, math.inf)
 
     @property
-    def range(self) -> float:
+    def spread(self) -> float:
         """The largest distance between two positions: the sensitivity of the query to this person."""
         return float(np.ptp(self.positions))
 
@@ -121,9 +123,9 @@ class Additive(Mechanism):
         """The mechanism that tells only between which of the edges the output lies (the ends of `bounds` are added)."""
         return Binned(self, edges)
 
-    @property
+    @cached_property
     def epsilon(self) -> float:
-        if self.range == 0:
+        if self.spread == 0:
             return 0.0
         return max(float(np.ptp(logs, axis=1).max()) for logs in self._extremes())
 
@@ -142,7 +144,7 @@ class Additive(Mechanism):
     def delta_at(self, epsilon: float) -> float:
         """The largest over pairs of records, whose ratio of densities rises or falls from one end to the other."""
         epsilon = as_epsilon(epsilon)
-        if self.range == 0 or epsilon >= self.epsilon:
+        if self.spread == 0 or epsilon >= self.epsilon:
             return 0.0
         place = np.unique(self.positions, return_index=True)[1]
         rows = (self._hockey_stick(one, place, epsilon).max() for one in place)
@@ -172,26 +174,12 @@ class Additive(Mechanism):
         """The output at which log f(output - x) - log f(output - y) reaches a level."""
         return fail(NOT_KNOWN, MechanismError)
 
-    def with_epsilon(self, epsilon: float) -> Mechanism:
-        return fail("Noise that is given by its density has no epsilon to set.", MechanismError)
-
-    def _options(self) -> dict[str, Any]:
-        """What was chosen besides the noise, for reports."""
-        places = {} if self.is_equispaced else {"low": float(self.positions.min()), "high": float(self.positions.max())}
-        return places | ({} if self.interval is None else {"outputs": f"{self.ends} to {list(self.interval)}"})
-
-    def _parameters(self) -> dict[str, Any]:
-        return {"noise": type(self.noise).__name__} | self._options()
-
-    def to_dict(self) -> dict[str, Any]:
-        return super().to_dict() | ({} if self.is_equispaced else {"positions": self.positions.tolist()})
-
 
 class Laplace(Additive):
-    """Laplace noise (RAD Example 4.7). Give its `scale`, or the `epsilon` it has for these positions: range / scale.
+    """Laplace noise (RAD Example 4.7). Give its `scale`, or the `epsilon` it has for these positions: spread / scale.
 
-    >>> Laplace([0.0, 0.1, 0.45, 1.0], scale=0.2)
-    Laplace(size=4, epsilon=5, scale=0.2, low=0, high=1)
+    >>> Laplace([0.0, 0.1, 0.45, 1.0], scale=0.2).epsilon
+    5.0
     """
 
     noise: LaplaceNoise
@@ -218,18 +206,24 @@ class Laplace(Additive):
         """The scale of the noise, its mean size."""
         return self.noise.scale
 
-    @property
+    @cached_property
     def epsilon(self) -> float:
         return self.nominal_epsilon if self.is_open else super().epsilon
 
     @property
     def nominal_epsilon(self) -> float:
-        """That of the noise alone: range / scale."""
-        return self.range / self.scale
+        """That of the noise alone: spread / scale."""
+        return self.spread / self.scale
 
-    def with_epsilon(self, epsilon: float) -> Laplace:
-        places: npt.ArrayLike = self.size if self.is_equispaced else self.positions
-        return Laplace(places, epsilon, interval=self.interval, ends=self.ends).labelled(self.labels)
+    @property
+    def parameter(self) -> Parameter:
+        return Parameter.epsilon(self.nominal_epsilon)
+
+    def with_parameter(self, value: float) -> Self:
+        return self.replace(epsilon=value, scale=None)
+
+    def error(self) -> dict[str, float]:
+        return {NUMBER_ERROR: self.scale * math.log(20)}
 
     def delta_at(self, epsilon: float) -> float:
         if not self.is_open:
@@ -259,16 +253,12 @@ class Laplace(Additive):
         beyond = np.where(level >= reach, np.inf, -np.inf) * np.where(x >= y, 1, -1)
         return np.where(np.abs(level) < reach, middle, beyond)
 
-    def _parameters(self) -> dict[str, Any]:
-        named = {"epsilon": self.epsilon} if self.is_open else {"nominal_epsilon": self.nominal_epsilon}
-        return named | ({} if self.is_equispaced else {"scale": self.scale}) | self._options()
-
 
 class Gaussian(Additive):
     """Gaussian noise of standard deviation sigma (RAD Example 4.8). Unbounded, it is epsilon-DP for no epsilon.
 
-    >>> Gaussian([0.0, 0.1, 0.45, 1.0], sigma=0.2)
-    Gaussian(size=4, sigma=0.2, low=0, high=1)
+    >>> Gaussian([0.0, 0.1, 0.45, 1.0], sigma=0.2).guarantee()
+    GaussianDP(mu=5)
     """
 
     noise: GaussianNoise
@@ -288,24 +278,27 @@ class Gaussian(Additive):
         """The standard deviation of the noise."""
         return self.noise.sigma
 
-    @property
+    @cached_property
     def epsilon(self) -> float:
-        return (math.inf if self.range > 0 else 0.0) if self.is_open else super().epsilon
+        return (math.inf if self.spread > 0 else 0.0) if self.is_open else super().epsilon
 
-    def with_sigma(self, sigma: float) -> Gaussian:
-        """The same with another standard deviation."""
-        places: npt.ArrayLike = self.size if self.is_equispaced else self.positions
-        return Gaussian(places, sigma, interval=self.interval, ends=self.ends).labelled(self.labels)
+    @property
+    def parameter(self) -> Parameter:
+        return Parameter.noise("sigma", self.sigma)
 
-    def with_epsilon(self, epsilon: float) -> Gaussian:
-        return fail("Gaussian noise is epsilon-DP for no epsilon; set sigma instead.", MechanismError)
+    def averaged(self, times: int) -> Mechanism | None:
+        """The mean of the reports is sufficient: its noise is smaller by sqrt(times)."""
+        return Gaussian(self.positions, self.sigma / math.sqrt(times)) if self.is_open else None
+
+    def error(self) -> dict[str, float]:
+        return {NUMBER_ERROR: 1.959963984540054 * self.sigma}
 
     def delta_at(self, epsilon: float) -> float:
-        return GaussianDP(self.range / self.sigma).delta_at(epsilon) if self.is_open else super().delta_at(epsilon)
+        return GaussianDP(self.spread / self.sigma).delta_at(epsilon) if self.is_open else super().delta_at(epsilon)
 
     def guarantee(self) -> Guarantee:
-        """mu-Gaussian DP with mu = range / sigma; drawing again until the output is in range leaves only epsilon."""
-        return PureDP(self.epsilon) if self.is_truncated else GaussianDP(self.range / self.sigma)
+        """mu-Gaussian DP with mu = spread / sigma; drawing again until the output is in range leaves only epsilon."""
+        return PureDP(self.epsilon) if self.is_truncated else GaussianDP(self.spread / self.sigma)
 
     @property
     def _telling(self) -> FloatArray:
@@ -315,9 +308,6 @@ class Gaussian(Additive):
         apart = (x - y) / self.sigma
         shift = np.divide(level, apart, out=np.zeros(y.size), where=apart != 0)
         return np.asarray((x + y) / 2 + shift * self.sigma)
-
-    def _parameters(self) -> dict[str, Any]:
-        return {"sigma": self.sigma} | self._options()
 
 
 class Binned(Tabled):
@@ -330,7 +320,7 @@ class Binned(Tabled):
         low, high = mechanism.bounds
         inner = np.unique(np.clip(edges, low, high))
         outer = (low, high) if mechanism.is_truncated else (-np.inf, low, high, np.inf)
-        self.mechanism, self.size = mechanism, mechanism.size
+        self.mechanism, self.size, self.labels = mechanism, mechanism.size, mechanism.labels
         self.edges = np.unique(np.concatenate([inner, outer]))
 
     @property
@@ -342,15 +332,6 @@ class Binned(Tabled):
 
     def row(self, record: int) -> FloatArray:
         return np.asarray(self.columns(slice(None))[record])
-
-    def with_epsilon(self, epsilon: float) -> Binned:
-        return fail("Set the epsilon of the mechanism, then bin it.", MechanismError)
-
-    def _parameters(self) -> dict[str, Any]:
-        return {"mechanism": self.mechanism.to_dict(), "outputs": self.n_outputs}
-
-    def __repr__(self) -> str:
-        return f"Binned({self.mechanism!r}, {int(self.n_outputs)} bins)"
 
 
 def _equispaced(size: int) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from dprisk.errors import MechanismError, as_scale, require
 from dprisk.types import FloatArray
+from dprisk.values import Value
 
 SHORT = 0.03  # the mass of an interval over which a density changes by less is integrated: its ends are too near
 GAUSS_3 = (
@@ -20,7 +21,7 @@ GAUSS_3 = (
 )  # Gauss-Legendre on [-1, 1], summing to 1
 
 
-class Noise(ABC):
+class Noise(Value):
     """A distribution with a density on the whole line."""
 
     @abstractmethod
@@ -89,7 +90,7 @@ class SymmetricNoise(Noise):
         return np.where(flip, -drawn, drawn)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class LaplaceNoise(SymmetricNoise):
     """Density exp(-abs(x) / scale) / (2 scale)."""
 
@@ -141,7 +142,7 @@ class LaplaceNoise(SymmetricNoise):
         return np.sign(inside - centre) * 2 / self.scale
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class GaussianNoise(SymmetricNoise):
     """The normal distribution with standard deviation sigma."""
 
@@ -201,7 +202,7 @@ class GaussianNoise(SymmetricNoise):
         return np.zeros_like(inside)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class DensityNoise(Noise):
     """Noise given by its density and its distribution function, both called with arrays.
 

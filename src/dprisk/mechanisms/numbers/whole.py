@@ -1,193 +1,27 @@
-"""Noise on whole numbers: discrete Laplace (two-sided geometric) and discrete Gaussian."""
+"""Noise added to a whole number: one position for each record."""
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, TooLargeError, as_epsilon, as_number, as_size, fail, require
+from dprisk.errors import MechanismError, TooLargeError, as_epsilon, as_number, as_size, require
 from dprisk.guarantees import ZCDP, Guarantee, PureDP
-from dprisk.mechanisms.base import LISTED_CELLS, PAIRWISE_CELLS, Mechanism
+from dprisk.mechanisms.base import PAIRWISE_CELLS
 from dprisk.mechanisms.numbers.additive import Ends
+from dprisk.mechanisms.numbers.whole_noise import WholeGaussian, WholeLaplace, WholeNoise
 from dprisk.mechanisms.tabled import Tabled
+from dprisk.parameters import Parameter
 from dprisk.tables import as_floats
 from dprisk.types import AnyArray, FloatArray, IntArray
 
 LARGEST = 1 << 53  # whole numbers that floats hold exactly
 LONGEST = 1 << 26  # outputs of one record that are held at once
-TAIL_BLOCK = 1 << 20  # terms of a sum looked at at once
-LAPLACE_FAR, GAUSS_FAR = 45.0, 9.0  # scales beyond which less than 1e-18 of the noise lies
-SMOOTH = 1000.0  # a sum over so wide a bell is an integral and three corrections
-
-
-class WholeNoise(ABC):
-    """A law on the whole numbers with weights that fall on both sides of 0 alike, log-concave."""
-
-    @abstractmethod
-    def log_weight(self, k: FloatArray) -> FloatArray:
-        """The log of a number in proportion to Pr[noise = k]."""
-
-    @property
-    @abstractmethod
-    def log_total(self) -> float:
-        """The log of the sum of all weights; infinite for noise without bound."""
-
-    @abstractmethod
-    def _log_upper(self, k: FloatArray) -> FloatArray:
-        """log Pr[noise >= k] for k >= 1."""
-
-    @abstractmethod
-    def log_between(self, low: FloatArray, high: FloatArray) -> FloatArray:
-        """The log of the sum of the weights from low to high."""
-
-    @property
-    @abstractmethod
-    def far(self) -> float:
-        """A size that the noise exceeds with a probability below 1e-18."""
-
-    @abstractmethod
-    def sample(self, size: int, rng: np.random.Generator) -> IntArray:
-        """Independent draws."""
-
-    @abstractmethod
-    def epsilon(self, distance: float) -> float:
-        """The largest log ratio of Pr[noise = k] and Pr[noise = k + distance]."""
-
-    @abstractmethod
-    def ratio_reaches(self, distance: float, level: float) -> float:
-        """The x with log Pr[noise = x - distance / 2] - log Pr[noise = x + distance / 2] = level, infinite if none."""
-
-    def log_at_least(self, k: FloatArray) -> FloatArray:
-        """log Pr[noise >= k]: what is far out has all its digits."""
-        k = np.asarray(k, dtype=float)
-        tail = self._log_upper(np.where(k >= 1, k, 1 - k))
-        return np.where(k >= 1, tail, np.log1p(-np.exp(tail)))
-
-
-@dataclass(frozen=True)
-class WholeLaplace(WholeNoise):
-    """Pr[k] in proportion to exp(-rate |k|); at rate 0 without bound."""
-
-    rate: float
-
-    def log_weight(self, k: FloatArray) -> FloatArray:
-        return np.asarray(-self.rate * np.abs(k))
-
-    @property
-    def log_total(self) -> float:
-        return -math.log(math.tanh(self.rate / 2)) if self.rate > 1e-300 else math.inf
-
-    def _log_upper(self, k: FloatArray) -> FloatArray:
-        return np.asarray(-self.rate * k - math.log1p(math.exp(-self.rate)))
-
-    def log_between(self, low: FloatArray, high: FloatArray) -> FloatArray:
-        a, b = np.broadcast_arrays(np.asarray(low, dtype=float), np.asarray(high, dtype=float))
-        near = np.maximum(0, np.maximum(a, -b))  # from 0, if the interval does not hold it
-        below, above = np.clip(-a, 0, b - a), np.clip(b, 0, b - a)
-        around = self._partial(below) + self._partial(above) - 1
-        return np.asarray(-self.rate * near + np.log(np.where(near > 0, self._partial(b - a), around)))
-
-    def _partial(self, n: FloatArray) -> FloatArray:
-        """sum_{k=0..n} exp(-rate k)."""
-        return np.asarray(np.expm1(-self.rate * (n + 1)) / math.expm1(-self.rate) if self.rate > 0 else n + 1.0)
-
-    @property
-    def far(self) -> float:
-        return LAPLACE_FAR / self.rate if self.rate > 0 else math.inf
-
-    def sample(self, size: int, rng: np.random.Generator) -> IntArray:
-        """The difference of two geometric counts is two-sided geometric."""
-        one, two = (rng.exponential(size=size) // self.rate for _ in range(2))
-        return (one - two).astype(np.int64)
-
-    def epsilon(self, distance: float) -> float:
-        return self.rate * distance
-
-    def ratio_reaches(self, distance: float, level: float) -> float:
-        return math.inf if level >= self.rate * distance else level / (2 * self.rate)
-
-
-@dataclass(frozen=True)
-class WholeGaussian(WholeNoise):
-    """Pr[k] in proportion to exp(-k^2 / (2 sigma^2)) (Canonne, Kamath, Steinke 2020)."""
-
-    sigma: float
-
-    def log_weight(self, k: FloatArray) -> FloatArray:
-        u = np.asarray(k) / self.sigma
-        return np.asarray(-(u * u) / 2)
-
-    @cached_property
-    def log_total(self) -> float:
-        return math.log(2 * float(self._beyond(np.zeros(1))[0]) - 1)
-
-    def _log_upper(self, k: FloatArray) -> FloatArray:
-        return self.log_weight(k) + np.log(self._beyond(k)) - self.log_total
-
-    def _beyond(self, k: FloatArray) -> FloatArray:
-        """The sum of the weights from k >= 0 on, divided by the weight of k.
-
-        With wide noise by Euler's formula, unless k is so far out that few terms matter.
-        """
-        from scipy.special import erfcx
-
-        distinct, back = np.unique(k, return_inverse=True)
-        slope = distinct / self.sigma**2
-        smooth = (slope < 0.05) & (self.sigma >= SMOOTH)
-        integral = self.sigma * math.sqrt(math.pi / 2) * erfcx(distinct / (self.sigma * math.sqrt(2)))
-        total = integral + 1 / 2 + slope / 12 - (slope**3 - 3 * slope / self.sigma**2) / 720
-        further = np.arange(math.ceil(GAUSS_FAR * self.sigma) + 2.0 if self.sigma < SMOOTH else SMOOTH)
-        summed = np.flatnonzero(~smooth)
-        for part in np.split(summed, range(0, summed.size, max(1, TAIL_BLOCK // further.size))[1:]):
-            u = further / self.sigma
-            total[part] = np.exp(-u * (distinct[part, None] / self.sigma + u / 2)).sum(axis=1)
-        return np.asarray(total[back].reshape(np.shape(k)))
-
-    def log_between(self, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Summed term by term: a difference of two tails would lose the digits of a short interval."""
-        low, high = np.broadcast_arrays(np.asarray(low, dtype=float), np.asarray(high, dtype=float))
-        require(
-            low.size * float((high - low).max()) <= LISTED_CELLS,
-            f"An interval of {float((high - low).max()):.3g} outputs for {low.size} records is too long to add up.",
-            TooLargeError,
-        )
-        nearest = np.clip(0.0, low, high)
-        total = np.zeros(low.shape)
-        length = float((high - low).max()) + 1
-        for start in np.arange(0, length, step := max(1, TAIL_BLOCK // max(1, low.size))):
-            k = low[..., None] + np.arange(start, min(start + step, length))
-            terms = np.exp(self.log_weight(k) - self.log_weight(nearest)[..., None])
-            total += np.where(k <= high[..., None], terms, 0.0).sum(axis=-1)
-        return self.log_weight(nearest) + np.log(total)
-
-    @property
-    def far(self) -> float:
-        return GAUSS_FAR * self.sigma + 1
-
-    def sample(self, size: int, rng: np.random.Generator) -> IntArray:
-        """By rejection from discrete Laplace noise, as Canonne, Kamath and Steinke do."""
-        scale = math.floor(self.sigma) + 1
-        drawn = np.empty(size, dtype=np.int64)
-        missing = np.arange(size)
-        while missing.size:
-            k = WholeLaplace(1 / scale).sample(missing.size, rng)
-            keep = rng.exponential(size=k.size) > (np.abs(k) - self.sigma**2 / scale) ** 2 / (2 * self.sigma**2)
-            drawn[missing[keep]] = k[keep]
-            missing = missing[~keep]
-        return drawn
-
-    def epsilon(self, distance: float) -> float:
-        return math.inf if distance > 0 else 0.0
-
-    def ratio_reaches(self, distance: float, level: float) -> float:
-        return level * self.sigma**2 / distance
 
 
 class DiscreteAdditive(Tabled):
@@ -209,7 +43,6 @@ class DiscreteAdditive(Tabled):
         ends: Ends = "clamp",
     ) -> None:
         require(ends in ("clamp", "truncate"), f"ends must be 'clamp' or 'truncate', got {ends!r}", MechanismError)
-        self.is_counted = np.ndim(positions) == 0
         self.positions = _positions(positions)
         self.size, self.noise, self.ends = self.positions.size, noise, ends
         self.interval = None if interval is None else _interval(interval)
@@ -226,7 +59,7 @@ class DiscreteAdditive(Tabled):
         return self.interval or (int(self.positions.min()) - far, int(self.positions.max()) + far)
 
     @property
-    def range(self) -> int:
+    def spread(self) -> int:
         """The largest distance between two positions: the sensitivity of the query to this person."""
         return int(np.ptp(self.positions))
 
@@ -290,15 +123,12 @@ class DiscreteAdditive(Tabled):
             return super().sample(numbers, rng) + self.bounds[0]
         return np.asarray(np.clip(self.positions[numbers] + self.noise.sample(numbers.size, rng), *self.bounds))
 
-    @property
+    @cached_property
     def epsilon(self) -> float:
         """The ratio of two records' probabilities rises or falls with the output: an end tells most."""
         if self.interval is None:
-            return self.noise.epsilon(self.range)
+            return self.noise.epsilon(self.spread)
         return float(np.ptp(self._log_probability(slice(None), np.array(self.interval)), axis=0).max())
-
-    def with_epsilon(self, epsilon: float) -> Mechanism:
-        return fail("Noise that is given by its law has no epsilon to set.", MechanismError)
 
     def delta_at(self, epsilon: float) -> float:
         """Without truncation, of the two outermost positions.
@@ -307,7 +137,7 @@ class DiscreteAdditive(Tabled):
         y; and the same from the other side.
         """
         epsilon = as_epsilon(epsilon)
-        if self.range == 0 or epsilon >= self.epsilon:
+        if self.spread == 0 or epsilon >= self.epsilon:
             return 0.0
         if self.is_truncated:
             return super().delta_at(epsilon)
@@ -319,7 +149,7 @@ class DiscreteAdditive(Tabled):
 
     def _one_sided(self, first: int, last: int, low: float, high: float, epsilon: float) -> float:
         """Pr[output >= t | last] - e^epsilon Pr[output >= t | first] at the best t."""
-        best = (first + last) / 2 + self.noise.ratio_reaches(self.range, epsilon)
+        best = (first + last) / 2 + self.noise.ratio_reaches(self.spread, epsilon)
         t = min(max(best if math.isinf(best) else math.floor(best) + 1, low + 1), high)
         if math.isinf(t):
             return 0.0
@@ -328,32 +158,21 @@ class DiscreteAdditive(Tabled):
 
     def guarantee(self) -> Guarantee:
         """Without truncation the curve of the two outermost positions, which are the easiest to tell apart."""
-        if self.range == 0:
+        if self.spread == 0:
             return PureDP(0.0)
         if self.is_truncated:
             return super().guarantee()
         pair = DiscreteAdditive([self.positions.min(), self.positions.max()], self.noise, self.interval)
         return Tabled.guarantee(pair)
 
-    def _options(self) -> dict[str, Any]:
-        """What was chosen besides the noise, for reports."""
-        places = {} if self.is_counted else {"low": int(self.positions.min()), "high": int(self.positions.max())}
-        return places | ({} if self.interval is None else {"outputs": f"{self.ends} to {list(self.interval)}"})
-
-    def _parameters(self) -> dict[str, Any]:
-        return {"noise": type(self.noise).__name__} | self._options()
-
-    def to_dict(self) -> dict[str, Any]:
-        return super().to_dict() | ({} if self.is_counted else {"positions": self.positions.tolist()})
-
 
 class DiscreteLaplace(DiscreteAdditive):
     """Discrete Laplace noise: k and -k, each with probability in proportion to exp(-k / scale).
 
-    Give the `scale`, or the `epsilon` that the noise has for these positions: range / scale.
+    Give the `scale`, or the `epsilon` that the noise has for these positions: spread / scale.
 
-    >>> DiscreteLaplace([0, 3, 10], scale=5)
-    DiscreteLaplace(size=3, epsilon=2, scale=5, low=0, high=10)
+    >>> DiscreteLaplace([0, 3, 10], scale=5).epsilon
+    2.0
     """
 
     noise: WholeLaplace
@@ -383,29 +202,28 @@ class DiscreteLaplace(DiscreteAdditive):
 
     @property
     def nominal_epsilon(self) -> float:
-        """That of the noise alone: range / scale."""
-        return self.range * self.noise.rate
+        """That of the noise alone: spread / scale."""
+        return self.spread * self.noise.rate
 
-    def with_epsilon(self, epsilon: float) -> DiscreteLaplace:
-        """Another scale, by the epsilon of the noise alone."""
-        places: npt.ArrayLike = self.size if self.is_counted else self.positions
-        return DiscreteLaplace(places, epsilon, interval=self.interval, ends=self.ends)
+    @property
+    def parameter(self) -> Parameter:
+        """The epsilon of the noise alone."""
+        return Parameter.epsilon(self.nominal_epsilon)
 
-    def sufficient(self) -> DiscreteLaplace:
+    def with_parameter(self, value: float) -> Self:
+        return self.replace(epsilon=value, scale=None)
+
+    def _simpler(self) -> DiscreteLaplace | None:
         """Outputs clamped to the range of the positions: beyond it all probabilities fall alike."""
         low, high = int(self.positions.min()), int(self.positions.max())
         if self.is_truncated or (self.bounds[0] >= low and self.bounds[1] <= high):
-            return self
+            return None
         inside = max(low, self.bounds[0]), min(high, self.bounds[1])
-        return DiscreteLaplace(self.positions, scale=self.scale, interval=inside) if inside[0] <= inside[1] else self
+        return DiscreteLaplace(self.positions, scale=self.scale, interval=inside) if inside[0] <= inside[1] else None
 
     def guarantee(self) -> Guarantee:
         same = self.sufficient()
         return super().guarantee() if same is self else same.guarantee()
-
-    def _parameters(self) -> dict[str, Any]:
-        named = {"epsilon": self.epsilon} if self.interval is None else {"nominal_epsilon": self.nominal_epsilon}
-        return named | {"scale": self.scale} | self._options()
 
 
 class DiscreteGaussian(DiscreteAdditive):
@@ -414,8 +232,8 @@ class DiscreteGaussian(DiscreteAdditive):
     Canonne, Kamath, Steinke: The Discrete Gaussian for Differential Privacy (2020). Unbounded, it is epsilon-DP for no
     epsilon.
 
-    >>> DiscreteGaussian([0, 3, 10], sigma=5)
-    DiscreteGaussian(size=3, sigma=5, low=0, high=10)
+    >>> DiscreteGaussian([0, 3, 10], sigma=5).epsilon
+    inf
     """
 
     noise: WholeGaussian
@@ -435,22 +253,38 @@ class DiscreteGaussian(DiscreteAdditive):
         """The parameter of the noise; its standard deviation is a little smaller."""
         return self.noise.sigma
 
-    def with_sigma(self, sigma: float) -> DiscreteGaussian:
-        """The same with another sigma."""
-        places: npt.ArrayLike = self.size if self.is_counted else self.positions
-        return DiscreteGaussian(places, sigma, interval=self.interval, ends=self.ends)
-
-    def with_epsilon(self, epsilon: float) -> DiscreteGaussian:
-        return fail("Gaussian noise is epsilon-DP for no epsilon; set sigma instead.", MechanismError)
+    @property
+    def parameter(self) -> Parameter:
+        return Parameter.noise("sigma", self.sigma)
 
     def guarantee(self) -> Guarantee:
-        """Where the curve is too long to draw, rho-zCDP with rho = range^2 / (2 sigma^2) (their theorem 4)."""
+        """Where the curve is too long to draw, rho-zCDP with rho = spread^2 / (2 sigma^2) (their theorem 4)."""
         if not self.is_truncated and 4 * self.n_outputs > PAIRWISE_CELLS:
-            return ZCDP((self.range / self.sigma) ** 2 / 2)
+            return ZCDP((self.spread / self.sigma) ** 2 / 2)
         return super().guarantee()
 
-    def _parameters(self) -> dict[str, Any]:
-        return {"sigma": self.sigma} | self._options()
+
+class Geometric(DiscreteAdditive):
+    """Records and outputs 0..size-1; noise of size k has probability proportional to exp(-eps k / sensitivity).
+
+    `ends="clamp"` moves an output outside the range to its nearer end; `ends="truncate"` draws again until the output
+    lies inside, which leaks more than the nominal epsilon says (`epsilon` is the true one). The sensitivity
+    defaults to size - 1: one person's number is released, and may be replaced by any other.
+    """
+
+    def __init__(self, size: int, epsilon: float, sensitivity: float | None = None, ends: Ends = "clamp") -> None:
+        size = as_size(size)
+        epsilon = as_epsilon(epsilon)
+        scale = max(size - 1, 1) if sensitivity is None else sensitivity
+        require(0 < scale < math.inf, f"sensitivity must be finite and above 0, got {sensitivity}", MechanismError)
+        rate = epsilon / scale
+        require(rate < math.inf, f"sensitivity {scale:g} is too small for epsilon {epsilon:g}", MechanismError)
+        super().__init__(size, WholeLaplace(rate), (0, size - 1), ends)
+        self.nominal_epsilon, self.sensitivity = float(epsilon), float(scale)
+
+    @property
+    def parameter(self) -> Parameter:
+        return Parameter.epsilon(self.nominal_epsilon)
 
 
 def _positions(positions: npt.ArrayLike) -> IntArray:

@@ -1,0 +1,55 @@
+"""Answers and registers as tables on the terminal."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from dprisk.answers import Answer
+from dprisk.bounds import Bound, Value
+from dprisk.rounding import significant_up
+
+
+def show(answer: Answer) -> None:
+    """Any answer: its table, then its sentence."""
+    show_table(_table(answer.about, ("what", "value", "meaning"), answer.rows))
+    _console().print(answer.sentence(), soft_wrap=True)
+
+
+def show_table(table: Table) -> None:
+    """A table alone."""
+    _console().print(table)
+
+
+def bounds_table(values: Sequence[Value]) -> Table:
+    """Every bound that applies, tightest first."""
+    lines = [
+        (
+            value.bound.bounds,
+            significant_up(value.number),
+            value.bound.name,
+            value.bound.source,
+            "yes" if value.attained else "",
+        )
+        for value in values
+    ]
+    return _table("Bounds that apply", ("bounds", "value", "name", "source", "attained"), lines)
+
+
+def registry_table(which: str, registry: Sequence[Bound]) -> Table:
+    """The bounds on one quantity, with what they need and who proved them."""
+    lines = [(bound.name, bound.needs(), bound.source) for bound in registry if bound.bounds == which]
+    return _table(f"Bounds on the {which}", ("name", "needs", "source"), lines)
+
+
+def _table(title: str, headings: tuple[str, ...], lines: Sequence[Sequence[str]]) -> Table:
+    table = Table(title=title, title_justify="left")
+    for heading in headings:
+        table.add_column(heading, justify="right" if heading == "value" else "left")
+    for line in lines:
+        table.add_row(*line)
+    return table
+
+
+def _console() -> Console:
+    return Console(highlight=False, markup=False)

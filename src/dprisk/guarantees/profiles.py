@@ -1,0 +1,203 @@
+"""Guarantees that are whole curves: trade-off curves by their points, privacy loss distributions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dprisk.errors import GuaranteeError, as_epsilon, as_number, as_whole, require
+from dprisk.guarantees.base import Guarantee, Relation, as_rates, require_relation
+from dprisk.guarantees.curves import Knots, below_samples, from_profile, group_of_two, symmetric
+from dprisk.tables import as_floats
+from dprisk.types import FloatArray
+from dprisk.values import content
+
+GRID = 1e-4  # discretisation of the privacy loss; dp_accounting rounds up
+TINY = np.finfo(float).tiny
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TradeOff(Guarantee):
+    """A trade-off curve given by points, such as riskcal's alphas and betas.
+
+    Points are taken as samples of a convex curve, and between them the curve is assumed as low as convexity allows.
+    Pass `linear=True` if the curve really is straight between them. It is made symmetric: replacing works both ways.
+    `epsilon` is that of pure DP if it is known; otherwise it is read off the curve, where rounding may hide it.
+    """
+
+    alpha: npt.ArrayLike
+    beta: npt.ArrayLike
+    relation: Relation = "replace-one"
+    linear: bool = False
+    epsilon: float | None = None
+
+    def __post_init__(self) -> None:
+        alpha, beta = (as_floats(part, "Error rates", GuaranteeError) for part in (self.alpha, self.beta))
+        require(
+            alpha.ndim == 1 and alpha.size > 0 and alpha.shape == beta.shape,
+            "Give at least one alpha, and one beta for each alpha.",
+            GuaranteeError,
+        )
+        pure = self.epsilon
+        require(
+            pure is None or as_number("epsilon", pure) >= 0, f"epsilon must be at least 0, got {pure}", GuaranteeError
+        )
+        inside = np.all((alpha >= 0) & (alpha <= 1) & (beta >= 0) & (beta <= 1))
+        require(bool(inside), "Error rates alpha and beta must lie in [0, 1].", GuaranteeError)
+        require(
+            bool(np.all(alpha + beta <= 1 + 1e-9)),
+            "A trade-off curve lies at or below 1 - alpha; are these true positive rates (1 - beta)?",
+            GuaranteeError,
+        )
+        require_relation(self.relation)
+        object.__setattr__(self, "alpha", alpha)
+        object.__setattr__(self, "beta", beta)
+
+    @classmethod
+    def from_profile(cls, profile: Callable[[FloatArray], FloatArray], epsilon: float) -> TradeOff:
+        """The curve of a mechanism that is (e, profile(e))-DP for every e, and epsilon-DP: by 400 of its tangents."""
+        epsilons = np.linspace(0.0, min(epsilon, 700.0), 400) if epsilon > 0 else np.zeros(1)
+        alpha, beta = from_profile(epsilons, profile(epsilons))
+        return cls(alpha, beta, linear=True, epsilon=epsilon)
+
+    @classmethod
+    def from_function(
+        cls, curve: Callable[[FloatArray], npt.ArrayLike], relation: Relation = "replace-one"
+    ) -> TradeOff:
+        """A convex curve given as a function of an array of alphas, sampled densely where it bends."""
+        tail = np.geomspace(1e-12, 0.5, 1000)
+        alpha = np.unique(np.concatenate([[0.0], tail, 1 - tail, [1.0]]))
+        return cls(alpha, np.asarray(curve(alpha), dtype=float), relation)
+
+    @cached_property
+    def knots(self) -> Knots:
+        alpha, beta = np.asarray(self.alpha), np.asarray(self.beta)
+        return symmetric(alpha, beta) if self.linear else below_samples(alpha, beta)
+
+    @property
+    def _pure_epsilon(self) -> float:
+        if self.epsilon is not None:
+            return self.epsilon
+        alpha, beta = self.knots
+        steepest = (beta[0] - beta[1]) / (alpha[1] - alpha[0])
+        return math.log(steepest) * (1 + 1e-15) if beta[0] == 1 else math.inf
+
+    def compose(self, times: int) -> Guarantee:
+        """Through the privacy loss distribution of the pair of outputs that the curve describes, rounded up."""
+        times = as_whole("times", times)
+        return self if times == 1 else _privacy_loss_of_knots(self.knots, self.relation).compose(times)
+
+    def to_replace_one(self) -> TradeOff:
+        """Two steps along the curve."""
+        if self.relation == "replace-one":
+            return self
+        pure = None if self.epsilon is None else 2 * self.epsilon
+        return TradeOff(*group_of_two(*self.knots), linear=True, epsilon=pure)
+
+    def to_dict(self) -> dict[str, Any]:
+        alpha, beta = self.knots
+        return {"kind": "tradeoff", "alpha": alpha.tolist(), "beta": beta.tolist(), "relation": self.relation}
+
+    def _summary(self) -> str:
+        return f"TradeOff({self.knots[0].size} knots, total variation {self.total_variation:.4g})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PrivacyLoss(Guarantee):
+    """A privacy loss distribution: anything with dp_accounting's `get_delta_for_epsilon` (and `self_compose`).
+
+    dp_accounting does not store the neighbouring relation in the object (and takes add/remove unless told otherwise),
+    so it must be said here.
+    """
+
+    pld: Any
+    relation: Relation
+
+    def __post_init__(self) -> None:
+        require(
+            hasattr(self.pld, "get_delta_for_epsilon"),
+            f"A privacy loss distribution has get_delta_for_epsilon; {type(self.pld).__name__} has not.",
+            GuaranteeError,
+        )
+        require_relation(self.relation)
+
+    def delta_at(self, epsilon: float) -> float:
+        epsilon = as_epsilon(epsilon)
+        return float(min(1.0, self.pld.get_delta_for_epsilon(float(epsilon))))
+
+    def epsilon_at(self, delta: float) -> float:
+        require(0 <= delta <= 1, f"delta must lie in [0, 1], got {delta}")
+        if delta == 0 or not hasattr(self.pld, "get_epsilon_for_delta"):
+            return super().epsilon_at(delta)
+        return float(self.pld.get_epsilon_for_delta(delta))
+
+    @cached_property
+    def total_variation(self) -> float:
+        return self.delta_at(0.0)
+
+    @cached_property
+    def _top(self) -> float:
+        """An epsilon beyond which delta hardly falls."""
+        top = 0.1
+        while top < 200 and self.delta_at(top) > 1e-12:
+            top *= 1.5
+        return top
+
+    def tradeoff(self, alpha: npt.ArrayLike) -> FloatArray:
+        """At one place by the best tangent there, which is closer than the knots; at several by the knots."""
+        place = as_rates(alpha)
+        if place.ndim > 0:
+            return super().tradeoff(place)
+        from scipy.optimize import minimize_scalar
+
+        rate = float(place)
+
+        def depth(epsilon: float) -> float:
+            delta = self.delta_at(epsilon)
+            return -max(1 - delta - math.exp(epsilon) * rate, (1 - delta - rate) * math.exp(-epsilon), 0.0)
+
+        best = minimize_scalar(depth, bounds=(0.0, self._top), method="bounded", options={"xatol": 1e-5})
+        return np.asarray(-min(best.fun, depth(0.0)))
+
+    @cached_property
+    def knots(self) -> Knots:
+        top = self._top
+        epsilons = np.unique(np.concatenate([np.linspace(0.0, top, 1000), np.geomspace(top / 1e4, top, 1000)]))
+        return from_profile(epsilons, np.asarray(self.pld.get_delta_for_epsilon(epsilons), dtype=float))
+
+    def compose(self, times: int) -> PrivacyLoss:
+        times = as_whole("times", times)
+        return PrivacyLoss(self.pld.self_compose(times), self.relation)
+
+    def to_replace_one(self) -> Guarantee:
+        """Two steps along the trade-off curve; accounting for replacement from the start is tighter."""
+        return self if self.relation == "replace-one" else TradeOff(*group_of_two(*self.knots), linear=True)
+
+    @cached_property
+    def _content(self) -> Hashable:
+        """The distributions of other libraries do not compare; the curves that follow from them do."""
+        return type(self), self.relation, content(self.knots)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": "privacy loss", "total_variation": self.total_variation, "relation": self.relation}
+
+    def _summary(self) -> str:
+        return f"PrivacyLoss(total variation {self.total_variation:.4g}, {self.relation})"
+
+
+def _privacy_loss_of_knots(knots: Knots, relation: Relation) -> PrivacyLoss:
+    """The distribution of the pair of outputs that a piecewise linear curve describes, with one output a segment."""
+    from dp_accounting.pld import privacy_loss_distribution
+
+    alpha, beta = knots
+    lower, upper = np.append(np.diff(alpha), 0.0), np.append(-np.diff(beta), 1 - beta[0])
+    logs = [np.log(np.maximum(mass / mass.sum(), TINY)) for mass in (lower, upper)]
+    some = [{i: float(log) for i, log in enumerate(part) if log > math.log(1e-300)} for part in logs]
+    pld = privacy_loss_distribution.from_two_probability_mass_functions(*some, value_discretization_interval=GRID)
+    return PrivacyLoss(pld, relation)

@@ -1,0 +1,41 @@
+"""Numbers as text, rounded to the safe side: a bound that is printed is a bound still."""
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+
+
+def significant_up(value: float, digits: int = 6) -> str:
+    """An upper bound to so many significant digits, never printed below its value."""
+    if value <= 0 or not math.isfinite(value):
+        return f"{value:g}"
+    step = 10.0 ** (math.floor(math.log10(value)) + 1 - digits)
+    shown = f"{value:.{digits}g}"
+    return shown if float(shown) >= value else f"{float(shown) + step:.{digits}g}"
+
+
+def significant_down(value: float, digits: int) -> str:
+    """A lower bound to so many significant digits; noise in the last binary digits is no reason to round."""
+    return f"{float(Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(f'{value:.12g}')):g}"
+
+
+def decimals_down(value: float, digits: int) -> str:
+    """A lower bound in so many decimals, which is one still; noise in the last binary digits is no reason to round."""
+    return str(Decimal(f"{value:.12g}").quantize(Decimal(1).scaleb(-digits), ROUND_FLOOR))
+
+
+def decimals_up(value: float, digits: int) -> str:
+    """An upper bound in so many decimals."""
+    return str(Decimal(f"{value:.12g}").quantize(Decimal(1).scaleb(-digits), ROUND_CEILING))
+
+
+def sure(alpha: float) -> str:
+    """1 - alpha in words, with digits enough not to be all of 100 %."""
+    if alpha < 1e-6:
+        return f"confidence 1 - {alpha:g}"
+    error = Context(prec=3, rounding=ROUND_CEILING).multiply(100, Decimal(repr(float(alpha))))
+    return f"{(100 - error).normalize():f} % confidence"
+
+
+def plain(value: float) -> str:
+    """Four decimals, or three significant digits where these would vanish: for numbers that are no bounds."""
+    return f"{value:.4f}" if value >= 0.001 or value == 0 else f"{value:.2e}"

@@ -1,0 +1,155 @@
+"""Values: what describes a situation says what it is, never changes, and equals whatever says the same.
+
+A mechanism, a guarantee, a threat and its parts are values. Whoever writes a new kind writes a class with an ordinary
+`__init__`; the base class does the rest. It remembers the arguments, so that `repr` is the code that makes the value
+and `replace` makes it again with other arguments. It compares by content. It closes the value, arrays included, as soon
+as `__init__` is done. What is derived later is cached (`functools.cached_property`) and belongs neither to the content
+nor to a pickle.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from abc import ABCMeta
+from collections.abc import Hashable, Mapping
+from functools import cache, cached_property
+from typing import Any, Self
+
+import numpy as np
+
+SHORT = 8  # entries up to which a list is written out
+LONGEST = 120  # characters of code beyond which a summary says more
+
+
+class _Maker(ABCMeta):
+    """Makes a value: notes what it is made with, and closes it."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = super().__call__(*args, **kwargs)
+        signature = _signature(cls)
+        bound = signature.bind(*args, **kwargs).arguments.items()
+        arguments = {name: given for name, given in bound if given is not signature.parameters[name].default}
+        state = vars(made)
+        for name, held in state.items():
+            if isinstance(held, np.ndarray):
+                if any(held is given for given in arguments.values()):
+                    state[name] = held = held.copy()  # somebody else may still write to it
+                held.flags.writeable = False
+        for name, given in arguments.items():
+            arguments[name] = _kept(given, state.get(name))
+        state["_own"] = tuple(state)
+        state["_arguments"] = arguments
+        return made
+
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        """For `help` and editors: the signature of `__init__`, not of `__call__` above."""
+        return _signature(cls)
+
+
+def _kept(given: Any, held: Any) -> Any:
+    """An argument as it was given, safe from changes; of a long list what the value itself holds of it."""
+    if isinstance(given, np.ndarray):
+        return held if isinstance(held, np.ndarray) and given.size > SHORT**2 else given.copy()
+    if isinstance(given, list):
+        return held if isinstance(held, np.ndarray) and len(given) > SHORT else copy.deepcopy(given)
+    return given.copy() if isinstance(given, dict | set) else given
+
+
+@cache
+def _signature(kind: type[Any]) -> inspect.Signature:
+    return inspect.signature(kind.__init__.__get__(object()))
+
+
+class Value(metaclass=_Maker):
+    """Something that is what it was made with."""
+
+    _own: tuple[str, ...]
+    _arguments: dict[str, Any]
+
+    def replace(self, **changes: Any) -> Self:
+        """The same, made with some other arguments."""
+        return type(self)(**{**self._arguments, **changes})
+
+    @cached_property
+    def _content(self) -> Hashable:
+        return type(self), tuple((name, content(vars(self)[name])) for name in self._own)
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self is other or self._content == other._content
+
+    def __hash__(self) -> int:
+        return hash(self._content)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "_arguments" in vars(self):
+            raise AttributeError(f"{type(self).__name__} is a value and stays as it is; replace(...) makes another.")
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self.__setattr__(name, None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = (*self._own, "_own", "_arguments")
+        return {name: vars(self)[name] for name in kept}
+
+    def __repr__(self) -> str:
+        """The code that makes it, unless a part is too long to write; then a summary."""
+        code = f"{type(self).__name__}({', '.join(f'{name}={written(it)}' for name, it in self._arguments.items())})"
+        return (self._summary() or code) if "<" in code or len(code) > LONGEST else code
+
+    def _summary(self) -> str:
+        """What it is in a few words; if empty, the code with long parts described in angle brackets."""
+        return ""
+
+
+def content(value: Any) -> Hashable:
+    """What a value is compared by: equal for equal content, whatever holds it. What cannot be told is only itself."""
+    if isinstance(value, Value):
+        return value._content
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind in "biuf":
+            return "array", value.shape, (value.astype(float) + 0.0).tobytes()  # -0.0 is 0.0
+        return "array", value.shape, tuple(map(content, value.ravel().tolist()))
+    if isinstance(value, Mapping):
+        return "mapping", frozenset((key, content(held)) for key, held in value.items())
+    if isinstance(value, list | tuple):
+        return "list", tuple(map(content, value))
+    if hasattr(value, "tocsr"):
+        rows = value.tocsr().sorted_indices()
+        return "sparse", rows.shape, *map(content, (rows.indptr, rows.indices, rows.data))
+    if hasattr(value, "nodes") and hasattr(value, "edges"):
+        return "graph", *(
+            content([list(map(str, part)) for part in held(data=True)]) for held in (value.nodes, value.edges)
+        )
+    if hasattr(value, "columns") and hasattr(value, "to_dict"):
+        return "table", tuple((str(name), content(list(value[name]))) for name in value.columns)
+    try:
+        hash(value)
+    except TypeError:
+        return "object", id(value)
+    return value  # type: ignore[no-any-return]
+
+
+def written(value: Any) -> str:
+    """A value as code, where it is short; a description in angle brackets otherwise."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, float):
+        return f"{plain:g}" if float(f"{plain:g}") == plain and abs(plain) < 1e300 else repr(plain)
+    if isinstance(plain, np.ndarray):
+        if plain.size > SHORT or plain.ndim > 2:
+            return f"<{' x '.join(map(str, plain.shape))} numbers>"
+        return written(plain.tolist())
+    if isinstance(plain, list | tuple):
+        if len(plain) > SHORT:
+            return f"<{len(plain)} entries>"
+        inside = ", ".join(map(written, plain))
+        return f"[{inside}]" if isinstance(plain, list) else f"({inside}{',' if len(plain) == 1 else ''})"
+    if isinstance(plain, Mapping):
+        if len(plain) > SHORT:
+            return f"<{len(plain)} entries>"
+        return f"{{{', '.join(f'{key!r}: {written(held)}' for key, held in plain.items())}}}"
+    return f"<{plain.__qualname__}>" if hasattr(plain, "__qualname__") else repr(plain)
