@@ -153,7 +153,7 @@ class Risk(Assessment):
     @property
     def about(self) -> str:
         """The mechanism."""
-        return repr(self.mechanism)
+        return self.mechanism.brief()
 
     @property
     def source(self) -> str:
@@ -292,7 +292,7 @@ class WorstCase(Assessment):
     @property
     def about(self) -> str:
         """The guarantee."""
-        return repr(self.guarantee)
+        return self.guarantee.brief()
 
     @property
     def source(self) -> str:

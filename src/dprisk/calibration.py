@@ -125,7 +125,7 @@ class Calibration(Answer):
     @property
     def about(self) -> str:
         """The subject at the parameter found."""
-        return repr(self.subject)
+        return str(self.subject.brief())
 
     @property
     def numbers(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import inspect
 from abc import ABCMeta
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from functools import cache, cached_property
 from typing import Any, Self
 
@@ -98,7 +98,14 @@ class Value(metaclass=_Maker):
 
     def __repr__(self) -> str:
         """The code that makes it, unless a part is too long to write; then a summary."""
-        code = f"{type(self).__name__}({', '.join(f'{name}={written(it)}' for name, it in self._arguments.items())})"
+        return self._code(written)
+
+    def brief(self) -> str:
+        """The same for a heading: numbers to six digits."""
+        return self._code(_rounded)
+
+    def _code(self, write: Callable[[Any], str]) -> str:
+        code = f"{type(self).__name__}({', '.join(f'{name}={write(it)}' for name, it in self._arguments.items())})"
         return (self._summary() or code) if "<" in code or len(code) > LONGEST else code
 
     def _summary(self) -> str:
@@ -153,3 +160,9 @@ def written(value: Any) -> str:
             return f"<{len(plain)} entries>"
         return f"{{{', '.join(f'{key!r}: {written(held)}' for key, held in plain.items())}}}"
     return f"<{plain.__qualname__}>" if hasattr(plain, "__qualname__") else repr(plain)
+
+
+def _rounded(value: Any) -> str:
+    if isinstance(value, Value):
+        return value.brief()
+    return f"{value:.6g}" if isinstance(value, float) else written(value)

@@ -6,7 +6,7 @@ import inspect
 import itertools
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
@@ -235,8 +235,8 @@ class Mechanism(Adjustable):
     def __getstate__(self) -> dict[str, Any]:
         return super().__getstate__() | {"labels": self.labels}
 
-    def __repr__(self) -> str:
-        code = super().__repr__()
+    def _code(self, write: Callable[[Any], str]) -> str:
+        code = super()._code(write)
         return code if self.labels is None or "<" in code else f"{code}.labelled({written(self.labels)})"
 
     def _records(self, records: npt.ArrayLike) -> IntArray:
