@@ -3,28 +3,58 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dprisk.errors import PriorError, as_number, require
+from dprisk.errors import PriorError, as_number, fail, require
 from dprisk.tables import as_floats, listed
 from dprisk.types import FloatArray
+from dprisk.values import Value
 
 NODES = 3  # of Gauss and Legendre in each bin
 KERNELS = 2000  # distinct values up to which a kernel estimate keeps every one
 
 
-class Density(ABC):
-    """A probability density on [low, high].
+def _unlisted(density: Density) -> Any:
+    return fail(
+        f"{density!r} is for any number in an interval, and this takes records that can be listed: give a Prior over some "
+        "of them.",
+        PriorError,
+    )
 
-    `Density.uniform`, `.beta`, `.from_pdf` and `.from_data` make the usual ones.
+
+class Density(Value):
+    """A probability density on [low, high]: the prior of a record that is any number there.
+
+    `Density.uniform`, `.beta`, `.from_pdf` and `.from_data` make the usual ones. What takes a list of records refuses a
+    density in one sentence.
     """
 
     low: float
     high: float
+    size = math.inf
+    labels = None
+    collision_probability = 0.0
+    weights = sorted_weights = support = support_size = entropy = property(_unlisted)
+    is_uniform = is_uniform_on_support = False
+
+    def positions(self) -> FloatArray:
+        """Refused, as the weights are."""
+        refused: FloatArray = _unlisted(self)
+        return refused
+
+    def heaviest(self, within: float) -> float:
+        """The largest mass of an interval that reaches so far to either side, to about six digits."""
+        edges = np.linspace(self.low, self.high, 4097)
+        below = np.r_[0.0, np.cumsum(self.nodes(edges)[1].sum(axis=1))]
+        ends = np.r_[edges, edges + within, edges - within, self.low + within, self.high - within]
+        middle = np.clip(ends, self.low, self.high)
+        mass = np.interp(middle + within, edges, below) - np.interp(middle - within, edges, below)
+        return float(min(1.0, mass.max()))
 
     @abstractmethod
     def nodes(self, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -77,7 +107,7 @@ class Density(ABC):
         """
         return Smooth(_kernel_estimate(values, low, high, bandwidth), low, high, "kernel estimate")
 
-    def __repr__(self) -> str:
+    def _summary(self) -> str:
         return f"Density({self.describe()} on [{self.low:g}, {self.high:g}])"
 
 
@@ -159,7 +189,7 @@ class Smooth(Density):
     def __init__(self, pdf: Callable[[FloatArray], FloatArray], low: float, high: float, name: str = "density") -> None:
         self.low, self.high = _interval(low, high)
         require(callable(pdf), f"The density is a function of an array of numbers, not {pdf!r}.", PriorError)
-        self.given, self.name, self.total = pdf, name, 1.0
+        self.pdf_given, self.name, self.total = pdf, name, 1.0
         grid = np.linspace(self.low, self.high, 1025)
         try:
             at = np.asarray(pdf(grid[1:-1]), dtype=float)
@@ -182,7 +212,7 @@ class Smooth(Density):
 
     def pdf(self, z: FloatArray) -> FloatArray:
         """The density, rescaled to integrate to 1 to the last digit."""
-        return np.asarray(self.given(z), dtype=float) / self.total
+        return np.asarray(self.pdf_given(z), dtype=float) / self.total
 
     def nodes(self, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
         places, weights = _gauss(edges)
@@ -207,9 +237,20 @@ def _gauss(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
     return edges[:-1, None] + half * (1 + node), half * weight
 
 
-def _kernel_estimate(
-    values: Iterable[Any], low: float, high: float, bandwidth: float | None
-) -> Callable[[FloatArray], FloatArray]:
+@dataclass(frozen=True, eq=False, repr=False)
+class Kernels(Value):
+    """A sum of normal densities of one width, each with its share."""
+
+    centres: FloatArray
+    share: FloatArray
+    width: float
+
+    def __call__(self, z: FloatArray) -> FloatArray:
+        standard = (np.asarray(z)[:, None] - self.centres) / self.width
+        return np.asarray(np.exp(-(standard**2) / 2) @ self.share) / (self.width * math.sqrt(2 * math.pi))
+
+
+def _kernel_estimate(values: Iterable[Any], low: float, high: float, bandwidth: float | None) -> Kernels:
     from scipy.special import ndtr
 
     low, high = _interval(low, high)
@@ -225,12 +266,7 @@ def _kernel_estimate(
     width = _silverman(data) if bandwidth is None else as_number("bandwidth", bandwidth)
     require(0 < width < math.inf, f"The bandwidth must be finite and above 0, got {width:g}.", PriorError)
     share = counts / (counts * (ndtr((high - centres) / width) - ndtr((low - centres) / width))).sum()
-
-    def pdf(z: FloatArray) -> FloatArray:
-        standard = (np.asarray(z)[:, None] - centres) / width
-        return np.asarray(np.exp(-(standard**2) / 2) @ share) / (width * math.sqrt(2 * math.pi))
-
-    return pdf
+    return Kernels(centres, share, width)
 
 
 def _silverman(data: FloatArray) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 
 from dprisk.errors import ThreatError, as_number, fail, require
 from dprisk.tables import column, column_names, encode, rows_of
+from dprisk.threat.density import Density
 from dprisk.threat.knowledge import Knowledge, as_knowledge
 from dprisk.threat.prior import Prior
 from dprisk.threat.reach import Reach
@@ -22,27 +23,40 @@ from dprisk.values import Value
 class Threat(Value):
     """A prior, the attacker's knowledge and its idea of success.
 
-    `knows` is 'none', 'all', one group label for each record, or a `Knowledge`.
+    `knows` is 'none', 'all', one group label for each record, or a `Knowledge`. A record that is any number in an
+    interval has a `Density` as prior; then nothing is known and success is `Line(within)`.
 
     >>> Threat(Prior.uniform(4), knows=["f", "f", "m", "m"])
     Threat(prior=Prior(weights=[0.25, 0.25, 0.25, 0.25]), knows=['f', 'f', 'm', 'm'])
     """
 
-    prior: Prior
+    prior: Prior  # or a Density, which refuses what takes a list of records
     knows: Knowledge
     success: Success
 
     def __init__(
-        self, prior: Prior, knows: Knowledge | str | Iterable[Any] | None = "none", success: Success | None = None
+        self,
+        prior: Prior | Density,
+        knows: Knowledge | str | Iterable[Any] | None = "none",
+        success: Success | None = None,
     ) -> None:
-        require(isinstance(prior, Prior), f"A threat starts with a Prior, not {type(prior).__name__}.", ThreatError)
+        require(
+            isinstance(prior, Prior | Density),
+            f"A threat starts with a Prior (or a Density, of numbers), not {type(prior).__name__}.",
+            ThreatError,
+        )
         require(
             success is None or isinstance(success, Success),
             f"`success` is a rule such as Exact() or Line(1.0), not {success!r}.",
             ThreatError,
         )
         object.__setattr__(self, "prior", prior)
-        object.__setattr__(self, "knows", as_knowledge(knows, prior.size, prior.labels))
+        if isinstance(prior, Density):
+            _require_distance_only(knows, success)
+            knows = Knowledge.none(1)
+        else:
+            knows = as_knowledge(knows, prior.size, prior.labels)
+        object.__setattr__(self, "knows", knows)
         object.__setattr__(self, "success", success or Exact())
 
     @classmethod
@@ -51,7 +65,7 @@ class Threat(Value):
         return cls(prior, knows="all")
 
     @classmethod
-    def reconstruction(cls, prior: Prior, within: float | Success | None = None, space: str = "line") -> Self:
+    def reconstruction(cls, prior: Prior | Density, within: float | Success | None = None, space: str = "line") -> Self:
         """The attacker knows nothing and wants the record, exactly or within a distance.
 
         `within` is a distance on a `space` ("line" or "ring", see `Line` and `Ring`) or any `Success`.
@@ -99,6 +113,8 @@ class Threat(Value):
     @cached_property
     def kappa_aux(self) -> float:
         """sum_x max_g pi(S_g and a^-1(x)): the best success of an attacker who sees no output."""
+        if isinstance(self.prior, Density):
+            return self.prior.heaviest(self.success.within)
         if self.success.is_exact:
             heaviest = np.zeros(self.knows.n_groups)
             np.maximum.at(heaviest, self.knows.groups, self.prior.weights)
@@ -141,17 +157,31 @@ class Threat(Value):
     def describe(self) -> dict[str, Any]:
         """The threat in words and numbers, for reports and JSON."""
         return {
-            "records": self.prior.size,
+            "records": self.prior.size if math.isfinite(self.prior.size) else repr(self.prior),
             "knows": self.knows.describe(),
             "right": self.success.describe(),
             "collision_probability": self.prior.collision_probability,
         }
 
     def _summary(self) -> str:
+        records = f"{self.prior.size} records" if math.isfinite(self.prior.size) else repr(self.prior)
         return (
-            f"Threat({self.prior.size} records, knows {self.knows.describe()}, "
+            f"Threat({records}, knows {self.knows.describe()}, "
             f"right {self.success.describe()}, baseline {self.baseline:.4g})"
         )
+
+
+def _require_distance_only(knows: Any, success: Success | None) -> None:
+    """Refuse what a record that is a number does not go with."""
+    nothing = knows is None or (isinstance(knows, str) and knows == "none")
+    require(nothing, "For records that are numbers only knows='none' is possible; list some of them.", ThreatError)
+    near = isinstance(success, Line) and success.positions is None and success.within > 0
+    require(
+        near,
+        "No guess hits a number of an interval exactly: give a distance above 0, as in Threat.reconstruction(density, "
+        "within=0.1).",
+        ThreatError,
+    )
 
 
 def as_success(within: float | None, space: str = "line") -> Success:

@@ -3,37 +3,47 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, as_noise_epsilon, as_number, require
+from dprisk.errors import MechanismError, as_noise_epsilon, as_number, fail, require
+from dprisk.guarantees import Guarantee
+from dprisk.mechanisms.base import Mechanism
+from dprisk.mechanisms.numbers.additive import Additive, Gaussian, Laplace
 from dprisk.mechanisms.numbers.noise import GaussianNoise, LaplaceNoise
+from dprisk.parameters import Parameter
 from dprisk.tables import as_floats
-from dprisk.types import FloatArray
+from dprisk.types import AnyArray, FloatArray
 
 
-class OnInterval:
+class OnInterval(Mechanism):
     """A number in [low, high] plus noise; `truncated` outputs are drawn again until they lie in [low, high] too.
 
-    Made by `OnInterval.exponential`, `.laplace` and `.gaussian`.
+    Made by `OnInterval.exponential`, `.laplace` and `.gaussian`. Its records cannot be listed, so it goes with a
+    `Density` as prior, and its risk is enclosed between certified bounds. The epsilon of Laplace noise refers to the
+    `sensitivity`, the length of the interval unless given.
     """
 
+    size = math.inf  # type: ignore[assignment]
+
     def __init__(
-        self, noise: LaplaceNoise | GaussianNoise, low: float = 0.0, high: float = 1.0, truncated: bool = False
+        self,
+        noise: LaplaceNoise | GaussianNoise,
+        low: float = 0.0,
+        high: float = 1.0,
+        truncated: bool = False,
+        sensitivity: float | None = None,
     ) -> None:
         require(
             isinstance(noise, LaplaceNoise | GaussianNoise),
             f"The noise is a LaplaceNoise or a GaussianNoise, not {noise!r}.",
             MechanismError,
         )
-        self.low, self.high = as_number("low", low), as_number("high", high)
-        require(
-            -math.inf < self.low < self.high < math.inf,
-            f"Needs finite low < high, got {self.low:g} and {self.high:g}.",
-            MechanismError,
-        )
+        self.low, self.high, self.sensitivity = _ends(low, high, sensitivity)
         self.noise, self.truncated = noise, bool(truncated)
 
     @classmethod
@@ -42,21 +52,18 @@ class OnInterval:
     ) -> OnInterval:
         """The exponential mechanism on the interval, with minus the distance d from the record as utility (RAD A.2).
 
-        Its density is proportional to exp(-epsilon d / (2 sensitivity)): truncated Laplace noise. The sensitivity is
-        the length of the interval unless given.
+        Its density is proportional to exp(-epsilon d / (2 sensitivity)): truncated Laplace noise.
         """
         epsilon = as_noise_epsilon("The exponential mechanism", epsilon)
-        low, high = as_number("low", low), as_number("high", high)
-        reach = high - low if sensitivity is None else as_number("sensitivity", sensitivity)
-        require(reach >= (high - low) * (1 - 1e-12), f"The sensitivity is at least {high - low:g}.", MechanismError)
-        return cls(LaplaceNoise(2 * reach / epsilon), low, high, truncated=True)
+        low, high, reach = _ends(low, high, sensitivity)
+        return cls(LaplaceNoise(2 * reach / epsilon), low, high, truncated=True, sensitivity=reach)
 
     @classmethod
     def laplace(cls, epsilon: float, low: float = 0.0, high: float = 1.0) -> OnInterval:
         """Laplace noise of scale (high - low) / epsilon."""
         epsilon = as_noise_epsilon("Laplace noise", epsilon)
-        low, high = as_number("low", low), as_number("high", high)
-        return cls(LaplaceNoise((high - low) / epsilon), low, high)
+        low, high, reach = _ends(low, high, None)
+        return cls(LaplaceNoise(reach / epsilon), low, high)
 
     @classmethod
     def gaussian(cls, sigma: float, low: float = 0.0, high: float = 1.0) -> OnInterval:
@@ -64,13 +71,49 @@ class OnInterval:
         return cls(GaussianNoise(sigma), low, high)
 
     @property
+    def parameter(self) -> Parameter:
+        """The sigma of Gaussian noise; of Laplace noise the nominal epsilon."""
+        if isinstance(self.noise, GaussianNoise):
+            return Parameter.noise("sigma", self.noise.sigma)
+        return Parameter.epsilon(self._reach / self.noise.scale)
+
+    def with_parameter(self, value: float) -> Self:
+        if isinstance(self.noise, GaussianNoise):
+            return self.replace(noise=GaussianNoise(value))
+        return self.replace(noise=LaplaceNoise(self._reach / as_noise_epsilon("Laplace noise", value)))
+
+    @property
+    def _reach(self) -> float:
+        """What epsilon is over the scale of the noise; the exponential mechanism loses a factor of two."""
+        return self.sensitivity * (2 if self.truncated else 1)
+
+    @property
+    def sketches(self) -> Sequence[Callable[[float], Any]]:
+        """Itself: its bounds come from a grid, so that a search must not aim beyond their last digits."""
+        return (self.with_parameter,)
+
+    @cached_property
+    def at_the_ends(self) -> Additive:
+        """The same noise for the two records that differ most: those at the ends of the interval."""
+        bounds = (self.low, self.high)
+        inside = bounds if self.truncated else None
+        if isinstance(self.noise, GaussianNoise):
+            return Gaussian(bounds, self.noise.sigma, interval=inside, ends="truncate")
+        return Laplace(bounds, scale=self.noise.scale, interval=inside, ends="truncate")
+
+    @cached_property
     def epsilon(self) -> float:
-        """The smallest epsilon for which it is epsilon-DP, infinite if there is none."""
-        places, ends = np.array([self.low, self.high]), np.array([self.low, self.high])
-        if isinstance(self.noise, GaussianNoise) and not self.truncated:
-            return math.inf
-        # Of all records and outputs, those at the two ends differ most.
-        return float(np.ptp(self.log_density(ends, places), axis=1).max())
+        return self.at_the_ends.epsilon
+
+    def delta_at(self, epsilon: float) -> float:
+        return self.guarantee().delta_at(epsilon)
+
+    def guarantee(self) -> Guarantee:
+        """That of the two ends: noise on a line hides a shorter distance better."""
+        return self.at_the_ends.guarantee()
+
+    def error(self) -> dict[str, float]:
+        return {} if self.truncated else self.at_the_ends.error()
 
     def log_inside(self, records: FloatArray) -> FloatArray:
         """log Pr[noise keeps the output in the interval], which outputs are conditioned on; 0 if they are not."""
@@ -82,8 +125,16 @@ class OnInterval:
         """log p(output | record), outputs x records."""
         return self.noise.log_density(outputs[:, None] - records) - self.log_inside(records)
 
-    def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> FloatArray:
-        """One output for each record."""
+    def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
+        """Refused: there are too many records to list; `log_density` takes some."""
+        return fail(
+            f"{self!r} is for any number from {self.low:g} to {self.high:g}, too many to list; for some of them there "
+            "are Laplace(positions, ...) and Gaussian(positions, ...).",
+            MechanismError,
+        )
+
+    def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
+        """One output for each record, given by its value."""
         z = np.atleast_1d(as_floats(records, "Records", MechanismError))
         require(
             bool(np.all((z >= self.low) & (z <= self.high))),
@@ -95,16 +146,17 @@ class OnInterval:
         return z + self.noise.sample(z.size, rng)
 
     def to_dict(self) -> dict[str, Any]:
-        """Kind and parameters, ready for JSON."""
-        return {
-            "kind": "OnInterval",
-            "noise": type(self.noise).__name__,
-            "scale": self.noise.width,
-            "low": self.low,
-            "high": self.high,
-            "truncated": self.truncated,
-        }
+        return super().to_dict() | {"size": None}
 
-    def __repr__(self) -> str:
-        kept = ", truncated" if self.truncated else ""
-        return f"OnInterval({self.noise!r}, {self.low:g} to {self.high:g}{kept})"
+
+def _ends(low: float, high: float, sensitivity: float | None) -> tuple[float, float, float]:
+    """The interval and what epsilon refers to, checked."""
+    low, high = as_number("low", low), as_number("high", high)
+    require(
+        -math.inf < low < high < math.inf,
+        f"Needs finite low < high, got {low:g} and {high:g}.",
+        MechanismError,
+    )
+    reach = high - low if sensitivity is None else as_number("sensitivity", sensitivity)
+    require(reach >= (high - low) * (1 - 1e-12), f"The sensitivity is at least {high - low:g}.", MechanismError)
+    return low, high, reach
