@@ -65,7 +65,7 @@ def test_an_estimate_says_so_and_holds_the_truth() -> None:
     assert truth.exact
     held = 0
     for seed in range(40):
-        measured = estimate.best_attacker(OUE(12, 1.0), threat, np.random.default_rng(seed), samples=400)
+        measured = estimate.estimate_best(OUE(12, 1.0), threat, np.random.default_rng(seed), runs=400)
         low, high = measured.advantage_interval
         below, above = measured.success_interval
         held += low <= truth.advantage <= high and below <= truth.success <= above

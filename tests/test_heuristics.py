@@ -268,7 +268,7 @@ def test_correlation_written_out(threshold: float) -> None:
         odds[reported, before, :3] = corr_odds(before, reported, threshold)
     pi = (start.weights[:, None] * TRANSITIONS).ravel()
     advantage, rero = written_out(mechanism.matrix()[latter], pi, former, latter[:, None] == latter, odds)
-    found = measure(attack, steps, threat, np.random.default_rng(5), 40_000, confidence=0.999)
+    found = measure(attack, steps, threat, np.random.default_rng(5), 40_000, alpha=0.001)
     assert found.advantage == pytest.approx(advantage, abs=0.01)
     assert inside(advantage, found.advantage_interval)
     assert inside(rero, found.success_interval)
@@ -327,7 +327,7 @@ def test_a_measured_attack_is_the_definition(data: st.DataObject) -> None:
     rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
     odds = rng.dirichlet(np.full(size, 0.5), size=(channel.shape[1], int(groups.max()) + 1))
     threat = Threat(Prior(pi), knows=groups, success=Balls(lambda guess: success[guess]))
-    found = measure(Coin(odds), Matrix(channel), threat, rng, 3000, confidence=1 - 1e-6)
+    found = measure(Coin(odds), Matrix(channel), threat, rng, 3000, alpha=1e-6)
     advantage, rero = written_out(channel, pi, groups, success, odds)
     assert inside(advantage, found.advantage_interval)
     assert inside(rero, found.success_interval)
@@ -433,7 +433,7 @@ def test_no_rule_beats_the_optimum(pi: FloatArray, seed: int) -> None:
     attacks += [(Report(), line), (Likeliest(line), line), (Estimation(grr, [0, 1]), grr), (MostCommon(pi), grr)]
     attacks += [(OptimalAttack(grr, threat, "success"), grr), (OptimalAttack(line, threat), line)]
     for attack, mechanism in attacks:
-        found = measure(attack, mechanism, threat, rng, 1000, confidence=1 - 1e-6)
+        found = measure(attack, mechanism, threat, rng, 1000, alpha=1e-6)
         best = assess(mechanism, threat)
         assert found.advantage_interval[0] <= best.advantage + 1e-12
         assert found.success_interval[0] <= best.success + 1e-12

@@ -184,7 +184,7 @@ def test_other_threats_are_estimated_and_the_estimate_is_right() -> None:
     mechanism, uniform = SHE(6, 3.0), Threat(Prior.uniform(6))
     assert not assess(mechanism, Threat.membership(Prior.uniform(6)), samples=200).exact
     assert not assess(mechanism, Threat(Prior.zipf(6)), samples=200).exact
-    low, high = estimate.best_attacker(mechanism, uniform, np.random.default_rng(1), 4000).advantage_interval
+    low, high = estimate.estimate_best(mechanism, uniform, np.random.default_rng(1), 4000).advantage_interval
     assert low <= assess(mechanism, uniform).advantage <= high
     # Of two known records the best attacker says "member" to the likelier: the same half of the total variation.
     known = assess(SHE(2, 3.0), Threat.membership(Prior.uniform(2)), samples=4000).estimate

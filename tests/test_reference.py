@@ -34,6 +34,7 @@ from dprisk import (
 )
 from dprisk.assessment import IntervalThreat
 from dprisk.attacks import SimplifiedAttack
+from dprisk.attacks.estimate import measure
 from dprisk.auditing.certify.statistics import Counts, certified_epsilon, ldp_auditor
 from dprisk.bounds import ours, papers, programs
 from dprisk.mechanisms import OnInterval, VectorGaussian
@@ -248,8 +249,8 @@ def test_attacks_on_dp_sgd(case: Case) -> None:
     rng = np.random.default_rng(7)
     found = {
         "exact": assess(release, threat, samples=1 << 19, rng=rng).advantage,
-        "simplified": SimplifiedAttack(release, threat).measure(rng).advantage,
-        "simplified_with_norms": SimplifiedAttack(release, threat, norms=True).measure(rng).advantage,
+        "simplified": measure(SimplifiedAttack(release, threat), release, threat, rng).advantage,
+        "simplified_with_norms": measure(SimplifiedAttack(release, threat, norms=True), release, threat, rng).advantage,
     }
     assert found == pytest.approx(expected, abs=case["tol"])
 

@@ -188,7 +188,7 @@ def test_a_noisy_histogram_is_histogram_encoding(epsilon: float) -> None:
     risk, same = assess(mechanism, threat), assess(SHE(4, epsilon), threat)
     assert risk.exact
     assert (risk.advantage, risk.success) == pytest.approx((same.advantage, same.success), rel=1e-12)
-    measured = estimate.best_attacker(mechanism, threat, np.random.default_rng(1), 40_000, 0.999)
+    measured = estimate.estimate_best(mechanism, threat, np.random.default_rng(1), 40_000, 0.001)
     low, high = measured.advantage_interval
     assert low <= risk.advantage <= high
 
@@ -273,7 +273,7 @@ def test_cells_shared_by_some_records_agree_with_the_estimate(noise: Any) -> Non
     mechanism, threat = release(Histogram("ill"), {"ill": ["a"]}, records, noise), Threat(Prior.uniform(7))
     risk = assess(mechanism, threat)
     assert risk.exact
-    measured = estimate.best_attacker(mechanism, threat, np.random.default_rng(2), 40_000, 0.999)
+    measured = estimate.estimate_best(mechanism, threat, np.random.default_rng(2), 40_000, 0.001)
     for name in ("advantage", "success"):
         low, high = getattr(measured, f"{name}_interval")
         assert low <= getattr(risk, name) <= high

@@ -110,7 +110,7 @@ class Risk(Assessment):
 
     @property
     def estimate(self) -> Estimate | None:
-        """Samples, confidence and intervals of a Monte Carlo result; None where the result is exact."""
+        """Runs, alpha and intervals of a Monte Carlo result; None where the result is exact."""
         return self.optimum if isinstance(self.optimum, Estimate) else None
 
     @property
@@ -187,7 +187,7 @@ class Risk(Assessment):
 
     def __repr__(self) -> str:
         computed = "exact" if self.optimum.is_proven else "numerical"
-        kind = f"estimate from {self.estimate.samples} outputs" if self.estimate else computed
+        kind = f"estimate from {self.estimate.runs} outputs" if self.estimate else computed
         numbers = f"advantage={self.advantage:.6g}, success={self.success:.6g}, baseline={self.baseline:.6g}"
         return f"Risk({numbers}, {kind})"
 
@@ -442,14 +442,14 @@ def assess(
         return IntervalRisk(subject, threat, certify(subject, threat.prior, threat.within, width))
     if not isinstance(threat, Threat):
         fail(f"The second argument is a Threat, not {type(threat).__name__}.", ThreatError)
-    samples, confidence = estimate.checked(samples, confidence)
+    runs, alpha = estimate.checked(samples, 1 - as_number("confidence", confidence))
     generator = as_generator(rng)
     if not isinstance(subject, Mechanism):
         return WorstCase(as_guarantee(subject), threat, thorough)
     try:
-        return Risk(subject, threat, exact.best_attacker(subject, threat))
+        return Risk(subject, threat, exact.solve(subject, threat))
     except TooLargeError:
-        found = estimate.best_attacker(subject, threat, generator, samples, confidence, progress)
+        found = estimate.estimate_best(subject, threat, generator, runs, alpha, progress)
         return Risk(subject, threat, found)
 
 

@@ -294,7 +294,7 @@ def _goal(name: str, goal: Any, threat: Threat | None) -> tuple[Measure, float, 
 
 def _exact_or_bound(subject: Subject, threat: Threat, which: str) -> float:
     if isinstance(subject, Mechanism):
-        return float(getattr(exact.best_attacker(subject, threat), which))
+        return float(getattr(exact.solve(subject, threat), which))
     return float(getattr(assess(subject, threat), which))
 
 

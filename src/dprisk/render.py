@@ -35,7 +35,7 @@ def rows(assessment: Risk | WorstCase) -> list[Row]:
 
 def _mechanism_rows(risk: Risk) -> list[Row]:
     if risk.estimate:
-        measured = f"from {risk.estimate.samples} outputs, intervals at {100 * risk.estimate.confidence:g} %"
+        measured = f"from {risk.estimate.runs} outputs, intervals at {100 * (1 - risk.estimate.alpha):g} %"
         return [("computed", "estimate", measured)]
     lines = [("computed", "exactly", "no sampling error")]
     if not risk.optimum.is_proven:
