@@ -37,6 +37,7 @@ from dprisk.attacks import (
     OptimalAttack,
     RandomMember,
     Report,
+    make,
 )
 from dprisk.attacks.estimate import Guesser, measure
 from dprisk.attacks.heuristics import frequencies, named
@@ -306,12 +307,13 @@ def test_what_is_no_markov_model_is_refused() -> None:
 
 
 def test_attacks_have_their_names() -> None:
-    assert {"UNI", "TRUE", "PRIOR", "EST", "CORR", "SS", "SUE", "OUE", "SHE", "THE", "BLH", "OLH"} <= NAMED.keys()
-    rng = np.random.default_rng(0)
-    for name, mechanism in (("SS", SubsetSelection(5, 1.0)), ("OUE", OUE(5, 1.0)), ("SHE", SHE(5, 1.0))):
-        assert NAMED[name](mechanism).guess(mechanism.sample([1, 2], rng), rng).shape == (2,)
+    names = {attack.name for attack in NAMED}
+    assert {"UNI", "TRUE", "PRIOR", "EST", "CORR", "SS", "SUE", "OUE", "SHE", "THE", "BLH", "OLH"} <= names
+    rng, threat = np.random.default_rng(0), Threat(Prior.uniform(5))
+    for name, mechanism in (("SS", SubsetSelection(5, 1.0)), ("oue", OUE(5, 1.0)), ("She", SHE(5, 1.0))):
+        assert make(name, mechanism, threat).guess(mechanism.sample([1, 2], rng), rng).shape == (2,)
     with pytest.raises(DpriskError, match="report a set"):
-        NAMED["SS"](SHE(5, 1.0))
+        make("SS", SHE(5, 1.0), threat)
 
 
 # Measuring
