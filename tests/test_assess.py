@@ -87,7 +87,7 @@ def test_the_interval_covers_at_its_level() -> None:
     rng = np.random.default_rng(5)
     missed = 0
     for _ in range(2000):
-        low, high = mean_interval((rng.random(200) < 0.05).astype(float), 0.0, 1.0, 0.9)
+        low, high = mean_interval((rng.random(200) < 0.05).astype(float), 0.0, 1.0, 0.1)
         missed += not low <= 0.05 <= high
     assert missed <= 200
 
@@ -108,7 +108,7 @@ def test_the_interval_is_the_theorems() -> None:
     values = np.random.default_rng(2).beta(2, 3, size=5000)
     log_term = math.log(2 / (0.1 / 2))
     width = math.sqrt(2 * values.var(ddof=1) * log_term / 5000) + 7 * 1.5 * log_term / (3 * 4999)
-    found = mean_interval(values, -0.5, 1.0, 0.9)
+    found = mean_interval(values, -0.5, 1.0, 0.1)
     assert found == pytest.approx((values.mean() - width, values.mean() + width), abs=1e-14)
 
 

@@ -1,6 +1,6 @@
 """An assessment as a table: on the terminal and in a notebook."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 
 from rich.table import Table as RichTable
@@ -118,7 +118,7 @@ def bounds_table(values: Sequence[Value]) -> RichTable:
     return _table("Bounds that apply", ("bounds", "value", "name", "source", "attained"), lines)
 
 
-def registry_table(which: str, registry: Sequence[Bound]) -> RichTable:
+def registry_table(which: str, registry: Iterable[Bound]) -> RichTable:
     """The bounds on one quantity, with what they need and who proved them."""
     lines = [(bound.name, bound.needs(), bound.source) for bound in registry if bound.bounds == which]
     return _table(f"Bounds on the {which}", ("name", "needs", "source"), lines)

@@ -198,17 +198,22 @@ def measure(
         gain = right - mass[chosen]
         by_group += gain.sum(axis=1), right.sum(axis=1)
         gains[now], successes[now] = gain.sum(axis=0), right.sum(axis=0)
-    least, most = mass_range(threat)
-    if mechanism is None:
-        success = _proportion_interval(int(successes.sum()), runs, alpha)
-    else:
-        success = mean_interval(successes, 0.0, 1.0, alpha)
-    if mechanism is None and most - least <= SAME:
-        advantage = (success[0] - most, success[1] - least)
-    else:
-        advantage = mean_interval(gains, -most, 1 - least, alpha)
+    intervals = _intervals(gains, successes, threat, alpha, are_hits=mechanism is None)
     by_group /= runs
-    return Estimate(by_group[0], by_group[1], None, runs, alpha, advantage, success)
+    return Estimate(by_group[0], by_group[1], None, runs, alpha, *intervals)
+
+
+def _intervals(
+    gains: FloatArray, successes: FloatArray, threat: Threat, alpha: float, are_hits: bool
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Of advantage and success; `are_hits` if the successes are 0 or 1, and so binomial."""
+    least, most = mass_range(threat)
+    if not are_hits:
+        return mean_interval(gains, -most, 1 - least, alpha), mean_interval(successes, 0.0, 1.0, alpha)
+    low, high = proportion_interval(int(successes.sum()), successes.size, alpha)
+    if most - least <= SAME:  # every guess has the same mass: gains are hits less a constant
+        return (low - most, high - least), (low, high)
+    return mean_interval(gains, -most, 1 - least, alpha), (low, high)
 
 
 def one_run(threat: Threat, chosen: IntArray, drawn: IntArray) -> tuple[FloatArray, BoolArray]:
@@ -283,8 +288,8 @@ def mean_interval(values: FloatArray, low: float, high: float, alpha: float) -> 
     return max(low, mean - width), min(high, mean + width)
 
 
-def _proportion_interval(hits: int, runs: int, alpha: float) -> tuple[float, float]:
-    """Clopper and Pearson's interval for a chance of which so many runs were hits."""
+def proportion_interval(hits: int, runs: int, alpha: float) -> tuple[float, float]:
+    """Clopper and Pearson's interval: it misses the chance of a hit with probability at most alpha."""
     from scipy.stats import binomtest
 
     found = binomtest(hits, runs).proportion_ci(1 - alpha, method="exact")

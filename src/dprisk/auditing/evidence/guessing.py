@@ -25,8 +25,7 @@ from dprisk.auditing.code.targets import Target
 from dprisk.auditing.evidence.design import FEWEST_PILOT_RUNS, MOST_LEARNED, PILOT_CELLS, PILOT_RUNS, pilot_runs
 from dprisk.auditing.evidence.learned import EVERY, Learner
 from dprisk.auditing.evidence.scores import GuessScorer, KnownScorer, Scorer
-from dprisk.bounds import evaluate
-from dprisk.bounds.registry import Bounded
+from dprisk.bounds import Bounded, evaluate
 from dprisk.errors import ParameterError, require
 from dprisk.exact import beliefs, block_size
 from dprisk.guarantees import ApproxDP
