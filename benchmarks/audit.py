@@ -26,9 +26,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from dprisk.auditing.certify import statistics
 
 from dprisk import GRR, OLH, OUE, SUE, Laplace, Mechanism, Prior, SubsetSelection, Threat, audit, exact
+from dprisk.auditing.certify import statistics
 from dprisk.auditing.certify.statistics import Counts
 from dprisk.auditing.code.adapters import multi_freq_ldpy, pure_ldp, version_of
 from dprisk.auditing.code.targets import as_target

@@ -17,7 +17,6 @@ import numpy as np
 from scipy.special import betaln
 
 from dprisk import Density, Gaussian, Laplace, Line, Prior, Threat, assess
-from dprisk.assessment import IntervalThreat
 from dprisk.exact.certified import certify
 from dprisk.mechanisms import OnInterval
 from dprisk.types import FloatArray
@@ -36,7 +35,7 @@ def paper_settings(epsilons: list[float], limit: float = 1e-6) -> None:
                 start = time.perf_counter()
                 found = certify(OnInterval.exponential(epsilon), prior, eta, limit)
                 took.append(time.perf_counter() - start)
-                apart.append(max(found.advantage.width, found.success.width))
+                apart.append(max(found.advantage.gap, found.success.gap))
                 grids.append(found.grid)
             print(
                 f"   {prior.describe():14} eta = {eta:4}: apart at most {max(apart):.1e}   seconds {min(took):.2f} to "
@@ -77,10 +76,10 @@ def beside_nested_monte_carlo(samples: int = 300, repeats: int = 6) -> None:
             theirs = (time.perf_counter() - start) / repeats
             error = float(np.sqrt(np.mean([(run.estimate - middle) ** 2 for run in runs])))
             # The error falls as 1 / sqrt(samples), the time grows at least as samples.
-            same_time = error * np.sqrt(theirs / ours) / found.advantage.width
-            same_error = theirs * (error / found.advantage.width) ** 2 / ours
+            same_time = error * np.sqrt(theirs / ours) / found.advantage.gap
+            same_error = theirs * (error / found.advantage.gap) ** 2 / ours
             print(
-                f"   {prior.describe():14} eta = {eta:4}: ours {found.advantage.width:.1e} in {ours:.2f} s, theirs "
+                f"   {prior.describe():14} eta = {eta:4}: ours {found.advantage.gap:.1e} in {ours:.2f} s, theirs "
                 f"{error:.1e} in {theirs:.2f} s (claims {runs[0].error:.1e})\n"
                 f"      extrapolated: error {same_time:,.0f} times ours in the same time, at least {same_error:,.0f} "
                 "times our time for the same error"
@@ -101,9 +100,9 @@ def many_positions(size: int = 1000, eta: float = 0.05) -> None:
         start = time.perf_counter()
         risk = assess(discrete, threat)
         middle = time.perf_counter()
-        whole = assess(continuous, IntervalThreat(Density.beta(2, 5), eta), width=1e-4)
+        whole = certify(continuous, Density.beta(2, 5), eta, 1e-4)
         end = time.perf_counter()
-        lower, upper = whole.advantage_interval
+        lower, upper = whole.advantage.lower, whole.advantage.upper
         print(
             f"   {type(discrete).__name__:9} RAD {risk.advantage:.9f} (error at most "
             f"{risk.optimum.error:.1e}) in {middle - start:.2f} s;  interval: [{lower:.6f}, {upper:.6f}] in "

@@ -47,7 +47,7 @@ def family(size: int = 1_000_000, limit: float = 1.0) -> None:
     prior = Prior(rng.permutation(Prior.zipf(size, 1.1).weights))
     threat = Threat(prior, rng.integers(2, size=size))
     for mechanism in (GRR(size, 4.0), OUE(size, 4.0), SubsetSelection(size, 4.0), OLH(size, 4.0)):
-        took = seconds(partial(exact.best_attacker, mechanism, threat))
+        took = seconds(partial(exact.solve, mechanism, threat))
         name = type(mechanism).__name__
         print(f"   {name:16} {took:6.3f} s   {took / limit:5.2f} of the limit", "" if took <= limit else "TOO SLOW")
 
@@ -72,7 +72,7 @@ def graph(folder: Path | None) -> None:
     took, best = [], []
     for eta in range(11):
         start = time.perf_counter()
-        best.append(exact.best_attacker(mechanism, Threat(prior, success=Graph(eta, roads))))
+        best.append(exact.solve(mechanism, Threat(prior, success=Graph(eta, roads))))
         took.append(time.perf_counter() - start)
     print(f"   peak memory so far {peak_megabytes():.0f} MB")
     dense, ball = mechanism.matrix(), within(roads, 5).toarray().astype(float)

@@ -15,8 +15,7 @@ from scipy import stats
 from dprisk import Gaussian, Laplace, Line, Prior, Ring, Threat, assess
 from dprisk.attacks import OptimalAttack
 from dprisk.errors import MechanismError
-from dprisk.exact import advantage_by_record, best_attacker, best_success, breakpoints, enumerate_outputs
-from dprisk.exact.theorem import _at_break_points
+from dprisk.exact import advantage_by_record, best_success, breakpoints, cells, enumerate_outputs, solve
 from dprisk.mechanisms import Additive, DensityNoise, GaussianNoise, LaplaceNoise
 from dprisk.threat import Exact, Success
 from dprisk.threat.knowledge import Knowledge
@@ -133,7 +132,7 @@ def test_the_risk_is_the_integral(kind: str, eta: float | None, knows: str, ends
     with mpmath.workdps(22):
         written = Written(kind, mechanism, threat.prior.weights, groups, near)
         expected = written.value(True), written.value(False)
-    found = _at_break_points(mechanism, threat)
+    found = breakpoints.optimum(mechanism, threat)
     assert (found.advantage, found.success) == pytest.approx(expected, abs=1e-11)
     assert best_success(mechanism, threat) == pytest.approx(expected[1], abs=1e-11)
 
@@ -148,7 +147,7 @@ def test_the_risk_is_the_integral_to_fifty_digits(kind: str) -> None:
     with mpmath.workdps(50):
         written = Written(kind, mechanism, threat.prior.weights, np.zeros(3, int), near)
         expected = written.value(True), written.value(False)
-    found = _at_break_points(mechanism, threat)
+    found = breakpoints.optimum(mechanism, threat)
     assert (found.advantage, found.success) == pytest.approx(expected, abs=1e-13)
 
 
@@ -211,7 +210,7 @@ def test_many_records_lie_between_two_sums_over_bins(kind: str, width: float, su
         threat = Threat(Prior(pi), knows, success)
         edges = np.linspace(-30 * width, 1 + 30 * width, 6001)
         low, high, least, most = bracket(mechanism, threat, edges)
-        found = best_attacker(mechanism, threat)
+        found = solve(mechanism, threat)
         assert low - 1e-13 <= found.advantage <= high + 1e-13
         assert least - 1e-13 <= found.success <= most + 1e-13
         assert high - low < 0.1
@@ -244,7 +243,7 @@ def settings_on_the_line(draw: st.DrawFn) -> tuple[Additive, Threat, FloatArray]
 def test_no_partition_beats_the_break_points(case: tuple[Additive, Threat, FloatArray]) -> None:
     """And what is said of records and groups adds up to what is said of all."""
     mechanism, threat, edges = case
-    found, tried = _at_break_points(mechanism, threat), enumerate_outputs(mechanism.binned(edges), threat)
+    found, tried = breakpoints.optimum(mechanism, threat), enumerate_outputs(mechanism.binned(edges), threat)
     assert found.error < 1e-10
     assert tried.advantage <= found.advantage + found.error + 1e-12
     assert tried.success <= found.success + found.error + 1e-12
@@ -266,10 +265,10 @@ def test_records_out_of_sight_of_a_cell_do_not_matter(data: st.DataObject) -> No
     mechanism = noisy(data.draw(st.sampled_from(KINDS)), places, data.draw(st.sampled_from([0.2, 1.0, 4.0])))
     success = data.draw(st.sampled_from([Exact(), Line(3.0, places), Ring(3.0, places, 101.0)]))
     threat = Threat(Prior(data.draw(priors(size))), Knowledge.partition(data.draw(partitions(size))), success)
-    found = _at_break_points(mechanism, threat)
+    found = breakpoints.optimum(mechanism, threat)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(breakpoints._Search, "near", lambda search, left, right: search)
-        whole = _at_break_points(mechanism, threat)
+        patch.setattr(cells.Search, "near", lambda search, left, right: search)
+        whole = breakpoints.optimum(mechanism, threat)
     assert found.advantage == pytest.approx(whole.advantage, abs=1e-11)
     assert found.success == pytest.approx(whole.success, abs=1e-11)
 
@@ -312,7 +311,7 @@ def test_equally_spaced_positions(size: int, parameter: float) -> None:
         Gaussian(size, parameter): (size - 1) / size * (2 * stats.norm.cdf(1 / (2 * (size - 1) * parameter)) - 1),
     }
     for mechanism, expected in formulas.items():
-        for found in (best_attacker(mechanism, threat), _at_break_points(mechanism, threat)):
+        for found in (solve(mechanism, threat), breakpoints.optimum(mechanism, threat)):
             assert found.advantage == pytest.approx(expected, abs=1e-13)
             assert found.success == pytest.approx(expected + 1 / size, abs=1e-13)
 
@@ -327,7 +326,7 @@ def test_positions_anywhere(width: float) -> None:
     gaussian = float((2 * stats.norm.cdf(gaps / (2 * width)) - 1).sum()) / 6
     for kind, expected in zip(KINDS, (laplace, gaussian), strict=True):
         mechanism = noisy(kind, places, width)
-        for found in (best_attacker(mechanism, threat), _at_break_points(mechanism, threat)):
+        for found in (solve(mechanism, threat), breakpoints.optimum(mechanism, threat)):
             assert found.advantage == pytest.approx(expected, abs=1e-13)
 
 
@@ -341,10 +340,10 @@ def test_no_noise_tells_all_and_much_noise_nothing(kind: str, knows: str) -> Non
     threat = Threat(Prior(pi), knows)
     places = np.array([0.0, 0.2, 0.5, 0.6, 1.0])
     for width in (1e-12, 1e-3):
-        found = _at_break_points(noisy(kind, places, width), threat)
+        found = breakpoints.optimum(noisy(kind, places, width), threat)
         assert found.advantage == pytest.approx(1 - (pi**2).sum(), abs=1e-12)
         assert found.success == pytest.approx(1.0, abs=1e-12)
-    found = _at_break_points(noisy(kind, places, 1e12), threat)
+    found = breakpoints.optimum(noisy(kind, places, 1e12), threat)
     assert 0 <= found.advantage < 1e-12
     assert found.success == pytest.approx(threat.baseline, abs=1e-12)
 
@@ -377,7 +376,7 @@ def test_extreme_settings_stay_in_range(kind: str, width: float, places: list[fl
         threat = Threat(Prior(pi), knows, success)
         for interval in (None, (-0.5, 0.75)):
             mechanism = noisy(kind, places, width, interval)
-            found = _at_break_points(mechanism, threat)
+            found = breakpoints.optimum(mechanism, threat)
             assert -1e-12 <= found.advantage <= 1 - sum(p * p for p in pi) + 1e-12
             assert threat.baseline - 1e-12 <= found.success <= 1 + 1e-12
             assert found.error < 1e-9
@@ -391,7 +390,7 @@ def test_records_in_one_place_cannot_be_told_apart() -> None:
     """Two records share a place: the heavier is guessed, as if the other had no mass to win."""
     threat = Threat(Prior([0.5, 0.2, 0.3]))
     for kind in KINDS:
-        found = _at_break_points(noisy(kind, [0.0, 1.0, 1.0], 1e-6), threat)
+        found = breakpoints.optimum(noisy(kind, [0.0, 1.0, 1.0], 1e-6), threat)
         assert found.success == pytest.approx(0.8, abs=1e-12)
 
 
@@ -405,7 +404,7 @@ def test_ties_on_a_whole_region(size: int) -> None:
     weights = math.exp(-gap / scale) ** np.arange(size)
     threat = Threat(Prior(weights / weights.sum()))
     mechanism = noisy("laplace", gap * np.arange(size), scale)
-    found = _at_break_points(mechanism, threat)
+    found = breakpoints.optimum(mechanism, threat)
     assert found.success == pytest.approx(threat.prior.weights[0], abs=1e-13)
     assert found.error < 1e-12
     tried = enumerate_outputs(mechanism.binned(np.linspace(-5, gap * size + 5, 10_001)), threat)
@@ -417,7 +416,7 @@ def test_nearly_all_the_mass_on_one_record() -> None:
     """The price of its set cancels what it gains but for the last digits, which nobody can split a cell over."""
     pi = np.full(19, 1e-15)
     pi[9] = 1 - 18e-15
-    found = _at_break_points(noisy("gaussian", 19, 0.18), Threat(Prior(pi)))
+    found = breakpoints.optimum(noisy("gaussian", 19, 0.18), Threat(Prior(pi)))
     assert 0 <= found.advantage < 1e-13
     assert found.error < 1e-12
 
@@ -541,7 +540,7 @@ def test_any_density_against_a_fine_binning(law: Any, knows: str | list[int]) ->
     for interval, ends in ((None, "clamp"), ((0.0, 2.0), "clamp"), ((-0.5, 2.0), "truncate")):
         inside = None if interval is None else tuple(float(law.median()) + width * np.array(interval))
         mechanism = Additive(places, noise, inside, "truncate" if ends == "truncate" else "clamp")
-        found = best_attacker(mechanism, threat)
+        found = solve(mechanism, threat)
         tails = law.ppf([1e-7, 1 - 1e-7])
         first, last = np.clip([places.min() + tails[0], places.max() + tails[1]], *mechanism.bounds)
         steps = places[:, None] + law.ppf(np.linspace(0, 1, 1500)[1:-1])
@@ -558,16 +557,16 @@ def test_a_cell_that_two_sets_share_evenly_is_split() -> None:
     law = stats.logistic()
     threat = Threat(Prior.uniform(2))
     for apart in (0.1, 1.0, 7.0):
-        found = best_attacker(Additive([0.0, apart], DensityNoise(law.pdf, law.cdf, law.sf)), threat)
+        found = solve(Additive([0.0, apart], DensityNoise(law.pdf, law.cdf, law.sf)), threat)
         assert found.advantage == pytest.approx((law.cdf(apart / 2) - law.cdf(-apart / 2)) / 2, abs=1e-12)
 
 
 def test_a_density_takes_the_same_values_as_the_noise_it_is_of() -> None:
     threat = Threat(Prior([0.4, 0.3, 0.2, 0.1]), success=Line(1.0))
     for kind, law in (("laplace", stats.laplace()), ("gaussian", stats.norm())):
-        known = best_attacker(noisy(kind, [0.0, 0.5, 1.5, 4.0], 1.0), threat)
+        known = solve(noisy(kind, [0.0, 0.5, 1.5, 4.0], 1.0), threat)
         given_by_density = Additive([0.0, 0.5, 1.5, 4.0], DensityNoise(law.pdf, law.cdf, law.sf))
-        found = best_attacker(given_by_density, threat)
+        found = solve(given_by_density, threat)
         assert (found.advantage, found.success) == pytest.approx((known.advantage, known.success), abs=1e-10)
 
 
@@ -576,7 +575,7 @@ def test_a_density_takes_the_same_values_as_the_noise_it_is_of() -> None:
 def test_a_thousand_records(kind: str, width: float) -> None:
     threat = Threat(Prior.zipf(1000), success=Line(20.0))
     mechanism = noisy(kind, 1000, width)
-    found = best_attacker(mechanism, threat)
+    found = solve(mechanism, threat)
     assert found.error < 1e-10
     coarse = enumerate_outputs(mechanism.binned(np.linspace(-width, 1 + width, 300)), threat)
     assert coarse.advantage - 1e-13 <= found.advantage <= 1
@@ -595,7 +594,7 @@ def test_noise_far_smaller_than_the_gaps_tells_everything(knows: str) -> None:
     size = 300
     prior = Prior.zipf(size, 1.1)
     for mechanism in (Gaussian(size, 1e-12), Laplace(size, 1e9)):
-        found = best_attacker(mechanism, Threat(prior, knows))
+        found = solve(mechanism, Threat(prior, knows))
         assert found.advantage == pytest.approx(1 - prior.collision_probability, abs=1e-12)
         assert found.success == pytest.approx(1.0, abs=1e-12)
         assert found.error < 1e-15

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from dprisk import GRR, OUE, Density, Line, Prior, Threat, assess
-from dprisk.assessment import IntervalThreat
 from dprisk.attacks import OptimalAttack, estimate
 from dprisk.attacks.estimate import mean_interval
 from dprisk.errors import DpriskError
@@ -38,7 +37,7 @@ def test_the_sentence_does_not_pretend_that_success_and_baseline_tell_the_advant
 def test_the_dictionary_is_json() -> None:
     for risk in (
         assess(GRR(5, 1.0), Threat(Prior.zipf(5))),
-        assess(OUE(40, 1.0), Threat(Prior.zipf(40), success=Line(2.0)), samples=50),
+        assess(OUE(40, 1.0), Threat(Prior.zipf(40), success=Line(2.0)), runs=50),
     ):
         told = json.loads(json.dumps(risk.to_dict(), allow_nan=False))
         assert told["advantage"] == risk.advantage
@@ -65,7 +64,7 @@ def test_an_estimate_says_so_and_holds_the_truth() -> None:
     assert truth.exact
     held = 0
     for seed in range(40):
-        measured = estimate.best_attacker(OUE(12, 1.0), threat, np.random.default_rng(seed), samples=400)
+        measured = estimate.estimate_best(OUE(12, 1.0), threat, np.random.default_rng(seed), runs=400)
         low, high = measured.advantage_interval
         below, above = measured.success_interval
         held += low <= truth.advantage <= high and below <= truth.success <= above
@@ -73,12 +72,12 @@ def test_an_estimate_says_so_and_holds_the_truth() -> None:
 
 
 def test_a_large_unary_encoding_with_balls_is_an_estimate() -> None:
-    risk = assess(OUE(200, 2.0), Threat(Prior.uniform(200), success=Line(3.0)), samples=500, rng=1)
+    risk = assess(OUE(200, 2.0), Threat(Prior.uniform(200), success=Line(3.0)), runs=500, seed=1)
     assert not risk.exact
     assert risk.estimate is not None
     assert "about" in risk.sentence()
     assert "estimate" in repr(risk)
-    again = assess(OUE(200, 2.0), Threat(Prior.uniform(200), success=Line(3.0)), samples=500, rng=1)
+    again = assess(OUE(200, 2.0), Threat(Prior.uniform(200), success=Line(3.0)), runs=500, seed=1)
     assert again.advantage == risk.advantage
 
 
@@ -87,7 +86,7 @@ def test_the_interval_covers_at_its_level() -> None:
     rng = np.random.default_rng(5)
     missed = 0
     for _ in range(2000):
-        low, high = mean_interval((rng.random(200) < 0.05).astype(float), 0.0, 1.0, 0.9)
+        low, high = mean_interval((rng.random(200) < 0.05).astype(float), 0.0, 1.0, 0.1)
         missed += not low <= 0.05 <= high
     assert missed <= 200
 
@@ -108,12 +107,12 @@ def test_the_interval_is_the_theorems() -> None:
     values = np.random.default_rng(2).beta(2, 3, size=5000)
     log_term = math.log(2 / (0.1 / 2))
     width = math.sqrt(2 * values.var(ddof=1) * log_term / 5000) + 7 * 1.5 * log_term / (3 * 4999)
-    found = mean_interval(values, -0.5, 1.0, 0.9)
+    found = mean_interval(values, -0.5, 1.0, 0.1)
     assert found == pytest.approx((values.mean() - width, values.mean() + width), abs=1e-14)
 
 
 def test_an_estimate_never_lies_below_what_is_known() -> None:
-    risk = assess(OUE(30, 1.0), Threat(Prior.zipf(30, 1.1), success=Line(1.0)), samples=2000)
+    risk = assess(OUE(30, 1.0), Threat(Prior.zipf(30, 1.1), success=Line(1.0)), runs=2000)
     assert risk.estimate is not None
     assert risk.success >= risk.baseline
     assert risk.estimate.success_interval[0] >= risk.baseline
@@ -137,7 +136,7 @@ def test_membership_is_told_in_its_own_words() -> None:
 
 def test_settings_are_checked_even_if_they_are_not_used() -> None:
     threat = Threat(Prior.uniform(3))
-    for wrong in ({"samples": -1}, {"confidence": 99}, {"rng": "x"}, {"rng": -1}):
+    for wrong in ({"runs": -1}, {"alpha": 99}, {"seed": "x"}, {"seed": -1}):
         with pytest.raises(DpriskError):
             assess(GRR(3, 1.0), threat, **wrong)
     with pytest.raises(DpriskError, match="is a Threat"):
@@ -149,7 +148,7 @@ def test_an_estimate_tells_how_far_it_is() -> None:
     risk = assess(
         OUE(3000, 2.0),
         Threat(Prior.uniform(3000), success=Line(3.0)),
-        samples=900,
+        runs=900,
         progress=lambda *now: told.append(now),
     )
     assert [done for done, _, _ in told] == sorted({done for done, _, _ in told})
@@ -161,7 +160,7 @@ def test_an_estimate_tells_how_far_it_is() -> None:
 def test_an_estimate_never_leaves_its_interval() -> None:
     """The control variate can push a mean near the limit past it: a success above 1 is none."""
     for mechanism in (SHE(2, 500.0), SHE(4, 1.0)):
-        risk = assess(mechanism, Threat(Prior.zipf(mechanism.size, 1.1)), samples=20_000)
+        risk = assess(mechanism, Threat(Prior.zipf(mechanism.size, 1.1)), runs=20_000)
         assert risk.estimate is not None
         for number, (low, high) in (
             (risk.advantage, risk.estimate.advantage_interval),
@@ -171,7 +170,7 @@ def test_an_estimate_never_leaves_its_interval() -> None:
 
 
 def test_an_estimate_has_no_breakdown_by_record() -> None:
-    risk = assess(SHE(4, 1.0), Threat(Prior.zipf(4)), samples=1000)
+    risk = assess(SHE(4, 1.0), Threat(Prior.zipf(4)), runs=1000)
     with pytest.raises(DpriskError, match="by_group"):
         risk.most_at_risk()
 
@@ -179,4 +178,4 @@ def test_an_estimate_has_no_breakdown_by_record() -> None:
 @pytest.mark.parametrize("within", [0.0, -1.0, math.nan, math.inf, "a", None])
 def test_a_wrong_distance_is_refused_where_it_is_given(within: float) -> None:
     with pytest.raises(DpriskError, match="distance `within`"):
-        IntervalThreat(Density.uniform(), within)
+        Threat.reconstruction(Density.uniform(), within)

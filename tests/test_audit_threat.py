@@ -27,9 +27,10 @@ from dprisk import (
     audit,
 )
 from dprisk.attacks import OptimalAttack
+from dprisk.attacks.estimate import mass_range
 from dprisk.auditing import run as running
 from dprisk.auditing.certify.advantage import Bet, Gains, epsilon_from_advantage
-from dprisk.auditing.evidence.guessing import Guessing, bet_on, mass_range
+from dprisk.auditing.evidence.guessing import Guessing, bet_on
 from dprisk.auditing.evidence.scores import KnownScorer
 from dprisk.errors import InputFileError, ParameterError, ThreatError
 from dprisk.testing import assert_private

@@ -119,7 +119,7 @@ def situations(draw: st.DrawFn) -> tuple[Mechanism, Guarantee, Threat]:
 @given(situations())
 def test_no_bound_is_below_the_exact_value(situation: Any) -> None:
     mechanism, promise, threat = situation
-    best = exact.best_attacker(mechanism, threat)
+    best = exact.solve(mechanism, threat)
     # A vertex found by a solver keeps its promise up to the solver's tolerance, the others up to rounding.
     slack = 1e-7 if type(mechanism) is Matrix else 1e-12
     for which in WHICH:
@@ -138,13 +138,13 @@ def test_what_is_called_attained_is_attained(data: st.DataObject, epsilon: float
     worst = assess(PureDP(epsilon), threat)
     blocks = ours.worst_blocks(epsilon, prior)
     assert blocks.mechanism().epsilon <= epsilon + 1e-9
-    assert exact.best_attacker(blocks.mechanism(), threat).advantage == pytest.approx(blocks.advantage, abs=1e-9)
+    assert exact.solve(blocks.mechanism(), threat).advantage == pytest.approx(blocks.advantage, abs=1e-9)
     assert worst.advantage == pytest.approx(blocks.advantage, abs=1e-9)
     delta = data.draw(st.sampled_from([0.0, 0.05, 0.4]))
     top = ours.worst_top_records(epsilon, delta, prior)
     assert top.mechanism().delta_at(epsilon) <= delta + 1e-9
-    assert exact.best_attacker(top.mechanism(), threat).success == pytest.approx(top.success, abs=1e-9)
-    reached = exact.best_attacker(_reveal_or_blocks(epsilon, delta, prior), threat).advantage
+    assert exact.solve(top.mechanism(), threat).success == pytest.approx(top.success, abs=1e-9)
+    reached = exact.solve(_reveal_or_blocks(epsilon, delta, prior), threat).advantage
     assert reached == pytest.approx(ours.reveal_or_blocks(epsilon, delta, prior), abs=1e-9)
 
 
@@ -352,7 +352,7 @@ class TestSlipsOfThePapers:
     def test_the_printed_constant_of_thesis_theorem_7_is_not_a_bound(self) -> None:
         """Correction 5: with e^eps + 2 in the denominator randomised response on a skewed prior breaks it."""
         epsilon, prior = 1.0, Prior([0.5, 0.5])
-        truth = exact.best_attacker(GRR(2, epsilon), Threat(prior)).advantage
+        truth = exact.solve(GRR(2, epsilon), Threat(prior)).advantage
         printed = papers._heaviest_pairs(
             math.expm1(epsilon) / (math.exp(epsilon) + 2),
             papers.rad_lemma_5_4(epsilon, 0.0, 2) * 2,
@@ -375,16 +375,14 @@ class TestSlipsOfThePapers:
         """Correction 9: WPES Table 2 bounds the informed membership advantage by (e^eps - 1)/m."""
         epsilon, size = 0.1, 12
         threat = Threat.membership(Prior.uniform(size))
-        best = max(exact.best_attacker(SubsetSelection(size, epsilon, w), threat).advantage for w in range(1, size))
+        best = max(exact.solve(SubsetSelection(size, epsilon, w), threat).advantage for w in range(1, size))
         assert best == pytest.approx(0.0250, abs=5e-5)
         assert math.expm1(epsilon) / size < best <= math.tanh(epsilon / 4) + 1e-12
 
     def test_membership_is_not_reconstruction(self) -> None:
         """Correction 8: WPES Proposition 8.1 equates them; true for m = 2, false beyond."""
         mechanism = SubsetSelection(8, 0.5)
-        member, blind = (
-            exact.best_attacker(mechanism, Threat(Prior.uniform(8), knows)).advantage for knows in ("all", "none")
-        )
+        member, blind = (exact.solve(mechanism, Threat(Prior.uniform(8), knows)).advantage for knows in ("all", "none"))
         assert member > blind + 0.05
 
     def test_the_rero_rows_of_wpes_table_2(self) -> None:
@@ -396,7 +394,7 @@ class TestSlipsOfThePapers:
 
     def test_the_advantage_bound_is_no_bound_on_success(self) -> None:
         """Correction 11: at m = 4, eps = 0.1 guessing succeeds with 0.269, the printed right side is 0.026."""
-        success = exact.best_attacker(GRR(4, 0.1), Threat(Prior.uniform(4))).success
+        success = exact.solve(GRR(4, 0.1), Threat(Prior.uniform(4))).success
         assert success == pytest.approx(0.269, abs=5e-4)
         assert papers.wpes_theorem_7_3(0.1, 4, 0.25, 0.25) == pytest.approx(0.026, abs=5e-4)
 
@@ -404,14 +402,14 @@ class TestSlipsOfThePapers:
         """Correction 3: RAD calls it the worst. Randomised response on 6 records at epsilon 1: 0.186 against 0.111."""
         mechanism = GRR(6, 1.0)
         uniform, two = Prior.uniform(6), Prior([0.5, 0.5, 0, 0, 0, 0])
-        risks = [exact.best_attacker(mechanism, Threat(prior)).advantage for prior in (uniform, two)]
+        risks = [exact.solve(mechanism, Threat(prior)).advantage for prior in (uniform, two)]
         assert risks == pytest.approx([0.186, 0.111], abs=5e-4)
 
     def test_the_posterior_bound_of_swanberg_section_4_2(self) -> None:
         """Correction 13: e^eps/(e^eps - 1 + 1/p), printed without the -1: 0.731 against 0.576 at p = 1/2, eps = 1."""
         assert papers.posterior(1.0, 0.5) == pytest.approx(0.731, abs=5e-4)
         assert math.e / (math.e + 2) == pytest.approx(0.576, abs=5e-4)
-        reached = exact.best_attacker(GRR(2, 1.0), Threat(Prior.uniform(2))).success
+        reached = exact.solve(GRR(2, 1.0), Threat(Prior.uniform(2))).success
         assert math.e / (math.e + 2) < reached <= papers.posterior(1.0, 0.5) + 1e-12
 
     def test_the_top_zipf_password(self) -> None:
@@ -434,7 +432,7 @@ class TestSlipsOfThePapers:
     def test_bounds_with_kappa_plus_break_under_knowledge(self) -> None:
         """Gotcha 5: the ReRo bounds hold with kappa_aux, not with kappa_plus, once something is known."""
         threat = Threat(Prior.uniform(4), [0, 0, 1, 1])
-        truth = exact.best_attacker(GRR(4, 0.5), threat).success
+        truth = exact.solve(GRR(4, 0.5), threat).success
         assert papers.bayes_factor_success(0.5, threat.kappa_plus) < truth
         assert papers.bayes_factor_success(0.5, threat.kappa_aux) >= truth
 

@@ -9,7 +9,6 @@ import pytest
 from scipy import stats
 
 from dprisk import Density, DpriskError, Laplace, Line, Prior, Threat, assess
-from dprisk.assessment import IntervalThreat
 from dprisk.exact.certified import Bounds, Certificate, certify
 from dprisk.mechanisms import OnInterval
 from dprisk.mechanisms.numbers.noise import GaussianNoise, LaplaceNoise
@@ -131,7 +130,7 @@ def test_brute_force_lies_between_the_bounds(name: str, seed: int) -> None:
 def test_the_settings_of_the_paper_are_known_to_a_millionth(prior: Density, eta: float) -> None:
     for epsilon in (1.0, 5.0, 20.0):
         found = certify(OnInterval.exponential(epsilon), prior, eta, 1e-6)
-        assert max(found.advantage.width, found.success.width) <= 1e-6
+        assert max(found.advantage.gap, found.success.gap) <= 1e-6
         coarse = certify(OnInterval.exponential(epsilon), prior, eta, 1e-3)
         for fine, wide in ((found.advantage, coarse.advantage), (found.success, coarse.success)):
             assert fine.lower <= wide.upper
@@ -223,10 +222,10 @@ def test_the_density_of_a_bin_lies_between_its_extremes(law: tuple[float, float]
         (lambda: certify(OnInterval.laplace(1.0), Density.uniform(), 0.0), "above 0"),
         (lambda: certify(OnInterval.laplace(1.0), Density.uniform(), math.inf), "finite"),
         (lambda: certify(OnInterval.laplace(1.0), Density.uniform(), 1e-5), "10000th"),
-        (lambda: certify(OnInterval.laplace(1.0), Density.uniform(), 0.1, 1e-12), "width"),
+        (lambda: certify(OnInterval.laplace(1.0), Density.uniform(), 0.1, 1e-12), "gap"),
         (lambda: certify(OnInterval.laplace(1.0), Density.uniform(0, 2), 0.1), "must be the same"),
-        (lambda: IntervalThreat(Prior.uniform(3), 0.1), "is a Density"),  # type: ignore[arg-type]
-        (lambda: assess(OnInterval.laplace(1.0), Threat(Prior.uniform(3))), "IntervalThreat"),
+        (lambda: Threat.reconstruction(Density.uniform()), "must be above 0"),
+        (lambda: assess(OnInterval.laplace(1.0), Threat(Prior.uniform(3))), "infinitely many records"),
         (lambda: Density.uniform(1, 1), "low < high"),
         (lambda: Density.beta(0, 1), "alpha and beta"),
         (lambda: Density.from_pdf(lambda z: 2 * np.ones_like(z), 0, 1), "integrates to 2"),
@@ -270,7 +269,7 @@ def test_the_corrected_error_of_nested_monte_carlo() -> None:
 
 def test_no_bound_on_the_advantage_exceeds_one() -> None:
     """Noise far below what the grid resolves: the bounds are wide, and stay among what an advantage can be."""
-    found = assess(OnInterval.laplace(1e6), IntervalThreat(Density.beta(2, 5), 0.01))
+    found = assess(OnInterval.laplace(1e6), Threat.reconstruction(Density.beta(2, 5), 0.01))
     assert 0.9 < found.advantage <= 1
 
 

@@ -10,7 +10,7 @@ import pytest
 from dprisk import ZCDP, DiscreteLaplace, Gaussian, Laplace, Line, Matrix, Mechanism, Prior, Threat, assess, calibrate
 from dprisk.attacks import OptimalAttack
 from dprisk.errors import MechanismError, ParameterError, TooLargeError
-from dprisk.exact import best_attacker
+from dprisk.exact import solve
 from dprisk.mechanisms import DiscreteGaussian, Geometric, Repeated
 from dprisk.mechanisms.numbers.whole import DiscreteAdditive
 from dprisk.mechanisms.numbers.whole_noise import WholeGaussian, WholeLaplace
@@ -176,7 +176,7 @@ def test_wide_gaussian_noise_is_sampled_and_bounded_but_not_listed_for_many_reco
     mechanism = DiscreteGaussian(100, sigma=1e6)
     threat = Threat(Prior.zipf(100))
     with pytest.raises(TooLargeError, match=r"1\.8e\+07 outputs for 100 records"):
-        best_attacker(mechanism, threat)
+        solve(mechanism, threat)
     with pytest.raises(TooLargeError, match="too long to add up"):
         DiscreteGaussian(100, 1e6, interval=(0, 10**8), ends="truncate").log_likelihood([0])
     guarantee = mechanism.guarantee()

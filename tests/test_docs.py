@@ -78,7 +78,7 @@ def test_an_estimate_for_the_histogram_of_hours_agrees_with_the_closed_form() ->
         labels = records or list(range(101))
         exact = assess(script["histogram"](4.0, labels), Threat(Prior.uniform(len(labels), labels)))
         threat = Threat.reconstruction(script["priors"]()[prior])
-        found = estimate.best_attacker(script["histogram"](4.0), threat, np.random.default_rng(0), samples=4000)
+        found = estimate.estimate_best(script["histogram"](4.0), threat, np.random.default_rng(0), runs=4000)
         assert exact.exact
         assert found.advantage_interval[0] <= exact.advantage <= found.advantage_interval[1]
 

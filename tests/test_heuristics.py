@@ -37,14 +37,16 @@ from dprisk.attacks import (
     OptimalAttack,
     RandomMember,
     Report,
+    make,
 )
-from dprisk.attacks.estimate import Guesser, measure
+from dprisk.attacks.estimate import Guesser, mass_range, measure, one_run
 from dprisk.attacks.heuristics import frequencies
 from dprisk.auditing.evidence.scores import GuessScorer
 from dprisk.errors import DpriskError
 from dprisk.mechanisms import BLH, SHE, THE, ConcreteHashing, UnaryEncoding
-from dprisk.threat import Balls
+from dprisk.threat import Balls, Distances
 from dprisk.types import BoolArray, FloatArray, IntArray
+from tests.naive import attack_values
 from tests.strategies import balls, channels, partitions, priors
 
 SKEWED = Prior([0.5, 0.25, 0.15, 0.1])
@@ -268,7 +270,7 @@ def test_correlation_written_out(threshold: float) -> None:
         odds[reported, before, :3] = corr_odds(before, reported, threshold)
     pi = (start.weights[:, None] * TRANSITIONS).ravel()
     advantage, rero = written_out(mechanism.matrix()[latter], pi, former, latter[:, None] == latter, odds)
-    found = measure(attack, steps, threat, np.random.default_rng(5), 40_000, confidence=0.999)
+    found = measure(attack, steps, threat, np.random.default_rng(5), 40_000, alpha=0.001)
     assert found.advantage == pytest.approx(advantage, abs=0.01)
     assert inside(advantage, found.advantage_interval)
     assert inside(rero, found.success_interval)
@@ -306,12 +308,13 @@ def test_what_is_no_markov_model_is_refused() -> None:
 
 
 def test_attacks_have_their_names() -> None:
-    assert {"UNI", "TRUE", "PRIOR", "EST", "CORR", "SS", "SUE", "OUE", "SHE", "THE", "BLH", "OLH"} <= NAMED.keys()
-    rng = np.random.default_rng(0)
-    for name, mechanism in (("SS", SubsetSelection(5, 1.0)), ("OUE", OUE(5, 1.0)), ("SHE", SHE(5, 1.0))):
-        assert NAMED[name](mechanism).guess(mechanism.sample([1, 2], rng), rng).shape == (2,)
+    names = {attack.name for attack in NAMED}
+    assert {"UNI", "TRUE", "PRIOR", "EST", "CORR", "SS", "SUE", "OUE", "SHE", "THE", "BLH", "OLH"} <= names
+    rng, threat = np.random.default_rng(0), Threat(Prior.uniform(5))
+    for name, mechanism in (("SS", SubsetSelection(5, 1.0)), ("oue", OUE(5, 1.0)), ("She", SHE(5, 1.0))):
+        assert make(name, mechanism, threat).guess(mechanism.sample([1, 2], rng), rng).shape == (2,)
     with pytest.raises(DpriskError, match="report a set"):
-        NAMED["SS"](SHE(5, 1.0))
+        make("SS", SHE(5, 1.0), threat)
 
 
 # Measuring
@@ -327,12 +330,13 @@ def test_a_measured_attack_is_the_definition(data: st.DataObject) -> None:
     rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
     odds = rng.dirichlet(np.full(size, 0.5), size=(channel.shape[1], int(groups.max()) + 1))
     threat = Threat(Prior(pi), knows=groups, success=Balls(lambda guess: success[guess]))
-    found = measure(Coin(odds), Matrix(channel), threat, rng, 3000, confidence=1 - 1e-6)
     advantage, rero = written_out(channel, pi, groups, success, odds)
-    assert inside(advantage, found.advantage_interval)
-    assert inside(rero, found.success_interval)
-    assert found.advantage == pytest.approx(advantage, abs=0.1)
-    assert found.advantage_by_group.shape == (odds.shape[1],)
+    for subject in (Matrix(channel), Matrix(channel).sample):
+        found = measure(Coin(odds), subject, threat, rng, 3000, alpha=1e-6)
+        assert inside(advantage, found.advantage_interval)
+        assert inside(rero, found.success_interval)
+        assert found.advantage == pytest.approx(advantage, abs=0.1)
+        assert found.advantage_by_group.shape == (odds.shape[1],)
 
 
 def test_the_measurement_is_unbiased() -> None:
@@ -349,6 +353,81 @@ def test_the_measurement_is_unbiased() -> None:
         values = np.array([getattr(one, name) for one in found])
         assert abs(values.mean() - exact) < 4 * values.std() / 20
         assert all(inside(exact, getattr(one, f"{name}_interval")) for one in found)
+
+
+@given(data=st.data())
+def test_the_value_of_a_run_has_the_attacks_advantage_as_its_mean(data: st.DataObject) -> None:
+    """Every record and output in its due proportion, no likelihood used: exactly the definition."""
+    size = data.draw(st.integers(2, 5))
+    channel, pi = data.draw(channels(size)), data.draw(priors(size))
+    groups, success = data.draw(partitions(size)), data.draw(balls(size))
+    threat = Threat(Prior(pi), groups, Distances(0.5, 1.0 - success))
+    shape = channel.shape[1], int(groups.max()) + 1
+    attack = np.random.default_rng(data.draw(st.integers(0, 1000))).integers(len(success), size=shape)
+    drawn, outputs = (both.ravel() for both in np.indices(channel.shape))
+    chosen = np.array([threat.reach.find(attack[outputs, group], group) for group in range(shape[1])])
+    mass, hit = one_run(threat, chosen, drawn)
+    low, high = mass_range(threat)
+    assert np.all((mass >= low - 1e-12) & (mass <= high + 1e-12))
+    weight = (pi[:, None] * channel).ravel()
+    found = weight @ (hit - mass), weight @ hit
+    assert found == pytest.approx(attack_values(channel, pi, groups, success, attack), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("prior", "knows", "success"),
+    [(UNIFORM, "none", None), (SKEWED, "none", None), (SKEWED, [0, 0, 1, 1], Line(1.0))],
+)
+def test_intervals_on_code_cover_at_their_level(prior: Prior, knows: Any, success: Any) -> None:
+    """300 measurements of 200 runs at 90 %: no more misses than a binomial of 10 % has, by four deviations."""
+    threat, mechanism = Threat(prior, knows, success), GRR(4, 1.0)
+    right = np.eye(4) > 0 if success is None else np.abs(np.subtract.outer(range(4), range(4))) <= 1
+    odds = np.broadcast_to(np.eye(4)[:, None, :], (4, threat.knows.n_groups, 4))
+    truth = written_out(mechanism.matrix(), prior.weights, threat.knows.groups, right, odds)
+    missed, rng = np.zeros(2), np.random.default_rng(11)
+    for _ in range(300):
+        found = measure(Report(), mechanism.sample, threat, rng, 200, alpha=0.1)
+        for which, interval in enumerate((found.advantage_interval, found.success_interval)):
+            missed[which] += not inside(truth[which], interval)
+    assert np.all(missed <= 30 + 4 * math.sqrt(300 * 0.1 * 0.9))
+    if threat.prior.is_uniform:  # hits less a constant: Clopper-Pearson, and not wastefully wide
+        assert missed[0] == missed[1] > 5
+
+
+def test_with_and_without_the_likelihood() -> None:
+    """The same numbers, and the likelihood makes them sharper."""
+    mechanism, threat = OUE(4, 2.0), Threat(SKEWED, [0, 0, 1, 1])
+    attack = OptimalAttack(mechanism, threat)
+    sharp, plain = (
+        measure(attack, subject, threat, np.random.default_rng(12), 40_000, alpha=0.01)
+        for subject in (mechanism, mechanism.sample)
+    )
+    best = assess(mechanism, threat)
+    for found in (sharp, plain):
+        assert inside(best.advantage, found.advantage_interval)
+        assert found.advantage_by_group == pytest.approx(
+            [part.prior_mass * part.advantage for part in best.by_group], abs=0.02
+        )
+        assert found.advantage_by_group.sum() == pytest.approx(found.advantage, abs=1e-12)
+        assert found.success_by_group.sum() == pytest.approx(found.success, abs=1e-12)
+    assert np.ptp(sharp.advantage_interval) < 0.6 * np.ptp(plain.advantage_interval)
+
+
+def test_code_that_is_no_mechanism_can_be_attacked() -> None:
+    """Reports of which every other one is verbatim, and the two ways to get it wrong."""
+
+    def half(records: IntArray, rng: np.random.Generator) -> IntArray:
+        return np.where(rng.random(records.size) < 0.5, records, 0)
+
+    threat, rng = Threat(UNIFORM), np.random.default_rng(13)
+    found = measure(Report(), half, threat, rng)
+    assert inside(0.5 * 0.75, found.advantage_interval)
+    assert found.success - found.advantage == pytest.approx(0.25)
+    assert (found.runs, found.alpha) == (20_000, 0.05)
+    with pytest.raises(DpriskError, match="an output for each record, got 1 for 10"):
+        measure(Report(), lambda records, rng: records[:1], threat, rng, 10)
+    with pytest.raises(DpriskError, match="a mechanism or a function"):
+        measure(Report(), 7, threat, rng, 10)  # type: ignore[arg-type]
 
 
 @settings(max_examples=60)
@@ -433,7 +512,7 @@ def test_no_rule_beats_the_optimum(pi: FloatArray, seed: int) -> None:
     attacks += [(Report(), line), (Likeliest(line), line), (Estimation(grr, [0, 1]), grr), (MostCommon(pi), grr)]
     attacks += [(OptimalAttack(grr, threat, "success"), grr), (OptimalAttack(line, threat), line)]
     for attack, mechanism in attacks:
-        found = measure(attack, mechanism, threat, rng, 1000, confidence=1 - 1e-6)
+        found = measure(attack, mechanism, threat, rng, 1000, alpha=1e-6)
         best = assess(mechanism, threat)
         assert found.advantage_interval[0] <= best.advantage + 1e-12
         assert found.success_interval[0] <= best.success + 1e-12

@@ -182,12 +182,12 @@ def test_the_exact_value_is_what_the_best_attack_gets() -> None:
 
 def test_other_threats_are_estimated_and_the_estimate_is_right() -> None:
     mechanism, uniform = SHE(6, 3.0), Threat(Prior.uniform(6))
-    assert not assess(mechanism, Threat.membership(Prior.uniform(6)), samples=200).exact
-    assert not assess(mechanism, Threat(Prior.zipf(6)), samples=200).exact
-    low, high = estimate.best_attacker(mechanism, uniform, np.random.default_rng(1), 4000).advantage_interval
+    assert not assess(mechanism, Threat.membership(Prior.uniform(6)), runs=200).exact
+    assert not assess(mechanism, Threat(Prior.zipf(6)), runs=200).exact
+    low, high = estimate.estimate_best(mechanism, uniform, np.random.default_rng(1), 4000).advantage_interval
     assert low <= assess(mechanism, uniform).advantage <= high
     # Of two known records the best attacker says "member" to the likelier: the same half of the total variation.
-    known = assess(SHE(2, 3.0), Threat.membership(Prior.uniform(2)), samples=4000).estimate
+    known = assess(SHE(2, 3.0), Threat.membership(Prior.uniform(2)), runs=4000).estimate
     assert known is not None
     assert known.advantage_interval[0] <= she_advantage(2, 3.0) <= known.advantage_interval[1]
 
@@ -339,7 +339,7 @@ def test_mixed_values_are_uniform_and_independent_over_seeds() -> None:
 def test_the_mixing_family_is_close_to_the_ideal() -> None:
     threat = Threat(Prior.uniform(30))
     real, ideal = ConcreteHashing(30, 2.0, 8), assess(LocalHashing(30, 2.0, 8), threat)
-    measured = assess(real, threat, samples=20_000)
+    measured = assess(real, threat, runs=20_000)
     assert measured.estimate is not None
     low, high = measured.estimate.advantage_interval
     assert low <= ideal.advantage <= high

@@ -246,7 +246,7 @@ def test_estimates_of_additive_noise_hold_the_exact_value() -> None:
 
     for mechanism in (Laplace(5, 3.0), Gaussian(5, 0.3)):
         for threat in (Threat(Prior.uniform(5)), Threat(Prior.zipf(5), success=Line(1.0))):
-            measured = estimate.best_attacker(mechanism, threat, np.random.default_rng(1))
+            measured = estimate.estimate_best(mechanism, threat, np.random.default_rng(1))
             low, high = measured.advantage_interval
             assert low <= assess(mechanism, threat).advantage <= high
 

@@ -32,8 +32,8 @@ from dprisk import (
     calibrate,
     conversions,
 )
-from dprisk.assessment import IntervalThreat
 from dprisk.attacks import SimplifiedAttack
+from dprisk.attacks.estimate import measure
 from dprisk.auditing.certify.statistics import Counts, certified_epsilon, ldp_auditor
 from dprisk.bounds import ours, papers, programs
 from dprisk.mechanisms import OnInterval, VectorGaussian
@@ -247,9 +247,9 @@ def test_attacks_on_dp_sgd(case: Case) -> None:
     )
     rng = np.random.default_rng(7)
     found = {
-        "exact": assess(release, threat, samples=1 << 19, rng=rng).advantage,
-        "simplified": SimplifiedAttack(release, threat).measure(rng).advantage,
-        "simplified_with_norms": SimplifiedAttack(release, threat, norms=True).measure(rng).advantage,
+        "exact": assess(release, threat, runs=1 << 19, seed=rng).advantage,
+        "simplified": measure(SimplifiedAttack(release, threat), release, threat, rng).advantage,
+        "simplified_with_norms": measure(SimplifiedAttack(release, threat, norms=True), release, threat, rng).advantage,
     }
     assert found == pytest.approx(expected, abs=case["tol"])
 
@@ -259,7 +259,7 @@ def test_the_exponential_mechanism_on_an_interval(case: Case) -> None:
     given, (low, high) = case["inputs"], case["inputs"]["interval"]
     assert given["prior"] == "uniform"
     mechanism = OnInterval.exponential(given["eps"], low, high, given["sens"])
-    lower, upper = assess(mechanism, IntervalThreat(Density.uniform(low, high), given["eta"])).advantage_interval
+    lower, upper = assess(mechanism, Threat.reconstruction(Density.uniform(low, high), given["eta"])).advantage_interval
     assert lower - case["tol"] <= case["expected"] <= upper + case["tol"]
 
 

@@ -188,7 +188,7 @@ def test_a_noisy_histogram_is_histogram_encoding(epsilon: float) -> None:
     risk, same = assess(mechanism, threat), assess(SHE(4, epsilon), threat)
     assert risk.exact
     assert (risk.advantage, risk.success) == pytest.approx((same.advantage, same.success), rel=1e-12)
-    measured = estimate.best_attacker(mechanism, threat, np.random.default_rng(1), 40_000, 0.999)
+    measured = estimate.estimate_best(mechanism, threat, np.random.default_rng(1), 40_000, 0.001)
     low, high = measured.advantage_interval
     assert low <= risk.advantage <= high
 
@@ -273,7 +273,7 @@ def test_cells_shared_by_some_records_agree_with_the_estimate(noise: Any) -> Non
     mechanism, threat = release(Histogram("ill"), {"ill": ["a"]}, records, noise), Threat(Prior.uniform(7))
     risk = assess(mechanism, threat)
     assert risk.exact
-    measured = estimate.best_attacker(mechanism, threat, np.random.default_rng(2), 40_000, 0.999)
+    measured = estimate.estimate_best(mechanism, threat, np.random.default_rng(2), 40_000, 0.001)
     for name in ("advantage", "success"):
         low, high = getattr(measured, f"{name}_interval")
         assert low <= getattr(risk, name) <= high
@@ -306,7 +306,7 @@ def test_the_data_give_the_prior() -> None:
     mechanism = release(Histogram("illness"), OTHERS, ["measles", "flu", "cold", "asthma"], PureDP(1.0))
     prior = Prior.from_column(OTHERS["illness"], mechanism.labels)
     assert prior.to_dict() == pytest.approx({"measles": 0, "flu": 1 / 2, "cold": 1 / 3, "asthma": 1 / 6})
-    assert assess(mechanism, Threat(prior), samples=2000).baseline == 0.5
+    assert assess(mechanism, Threat(prior), runs=2000).baseline == 0.5
     with pytest.raises(DpriskError, match=r"\['asthma'\], which is not among the labels"):
         Prior.from_column(OTHERS["illness"], ["flu", "cold"])
 

@@ -3,7 +3,8 @@
 import inspect
 import math
 import pickle
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import networkx as nx
@@ -42,7 +43,7 @@ from dprisk import (
     calibrate,
     release,
 )
-from dprisk.errors import DpriskError
+from dprisk.errors import DpriskError, TooLargeError
 from dprisk.guarantees import Guarantee, PrivacyLoss, RenyiDP, TradeOff, dp_sgd
 from dprisk.mechanisms import (
     BLH,
@@ -101,7 +102,7 @@ MECHANISMS: list[Mechanism] = [
     SHE(3, 1.0),
     THE(3, 1.0),
     THE(3, 1.0, threshold=0.6),
-    Exponential([[0.0, -1, -2], [-1, 0, -1], [-2, -1, 0]], 1.0),
+    Exponential([[0.0, -1.0, -2.0], [-1.0, 0.0, -1.0], [-2.0, -1.0, 0.0]], 1.0),
     Exponential.on_line(3, 1.0),
     Exponential.on_ring(3, 1.0),
     Matrix([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.2, 0.3, 0.5]]),
@@ -115,14 +116,14 @@ MECHANISMS: list[Mechanism] = [
     DiscreteLaplace([0, 1, 10], scale=3.0, interval=(0, 10)),
     DiscreteGaussian([0, 1, 10], 2.0),
     Geometric(3, 1.0),
-    VectorGaussian([[0.0, 0], [1, 0], [0, 1]], 1.0, steps=3),
-    VectorGaussian([[0.0, 0, 5], [1, 0, 5], [3, 0, 5]], 1.0),
-    VectorLaplace([[0.0, 0], [1, 0], [0, 1]], 1.0),
-    VectorLaplace([[0.0, 0], [1, 0], [3, 0]], 1.0),
+    VectorGaussian([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], 1.0, steps=3),
+    VectorGaussian([[0.0, 0.0, 5.0], [1.0, 0.0, 5.0], [3.0, 0.0, 5.0]], 1.0),
+    VectorLaplace([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], 1.0),
+    VectorLaplace([[0.0, 0.0], [1.0, 0.0], [3.0, 0.0]], 1.0),
     Repeated(GRR(3, 1.0), 2),
     Repeated(Gaussian([0, 1, 10], sigma=2.0), 2),
     Product(GRR(3, 1.0), OUE(3, 2.0)),
-    Product(Gaussian(3, 1.0), VectorGaussian([[0.0], [1], [2]], 3.0)),
+    Product(Gaussian(3, 1.0), VectorGaussian([[0.0], [1.0], [2.0]], 3.0)),
     OnAttribute(GRR(2, 1.0), [0, 1, 1]),
     OnAttribute(Gaussian(2, 1.0), [0, 1, 1]),
     PostProcessed(GRR(3, 1.0), [0, 0, 1]),
@@ -171,11 +172,12 @@ VALUES: list[Value] = [
     DPSGD(0.1, 5),
     LaplaceNoise(2.0),
     GaussianNoise(2.0),
+    DensityNoise(logistic_density, logistic_below),
     Threat.reconstruction(Density.beta(2, 5), within=0.1),
 ]
 
 
-def over(values: list[Any]) -> Any:
+def over(values: Sequence[Any]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(
         "value", values, ids=[f"{number} {type(it).__name__}" for number, it in enumerate(values)]
     )
@@ -228,9 +230,8 @@ def test_a_short_repr_is_the_code_that_makes_it(value: Value) -> None:
     from dprisk.threat.density import Beta, Uniform
 
     names |= {"Beta": Beta, "Uniform": Uniform}
-    if " records" in repr(value) or "knots" in repr(value) or "total variation" in repr(value):
-        pytest.skip("a summary") if False else None
-        return
+    if re.search(r"\d records|\d knots|total variation|Density\(", repr(value)):
+        return  # a summary
     assert eval(repr(value), names) == value
 
 
@@ -271,6 +272,7 @@ def test_no_method_that_returns_a_mechanism_is_forgotten() -> None:
     told = {"labelled", "replace", "sufficient", "restricted", "with_parameter", "repeat", "binned"}
     aside = {
         "averaged",
+        "viewed",
         "on_means",
         "from_distances",
         "on_line",
@@ -350,8 +352,7 @@ def test_whatever_has_noise_can_be_calibrated(value: Mechanism) -> None:
     threat = Threat(Prior.uniform(3))
     try:
         found = calibrate(value, threat, advantage=0.07)
-    except DpriskError as problem:
-        assert "out of reach" in str(problem)
+    except TooLargeError:  # no exact risk, so nothing to promise
         return
     assert found.parameter == value.parameter.name  # type: ignore[union-attr]
     assert found.unlimited or found.advantage <= 0.07
@@ -364,7 +365,7 @@ def test_what_was_refused_with_set_sigma_instead_is_calibrated() -> None:
     histogram = release(Histogram("illness"), PEOPLE, universe, GaussianDP(1.0))
     for template in (
         histogram,
-        VectorGaussian([[0.0, 0], [1, 0], [0, 1]], 1.0),
+        VectorGaussian([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], 1.0),
         OnAttribute(Gaussian(2, 1.0), [0, 1, 1]),
         Repeated(Gaussian(3, 1.0), 4),
     ):
@@ -387,7 +388,7 @@ def test_making_a_large_mechanism_looks_at_nothing() -> None:
     [
         assess(GRR(3, 1.0), Threat(Prior.zipf(3))),
         assess(PureDP(1.0), Threat(Prior.zipf(3))),
-        assess(VectorGaussian([[0.0, 0], [1, 0], [0, 1]], 1.0), Threat.membership(Prior.zipf(3)), runs=1000),
+        assess(VectorGaussian([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], 1.0), Threat.membership(Prior.zipf(3)), runs=1000),
         calibrate(GRR(3, 1.0), Threat(Prior.zipf(3)), advantage=0.1),
     ],
 )

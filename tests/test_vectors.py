@@ -92,7 +92,7 @@ def test_no_scale_of_the_noise_is_too_small_or_too_large(size: float) -> None:
         for prior in (Prior.uniform(4), Prior.zipf(4)):
             for knows in ("none", "all"):
                 threat = Threat(prior, knows)
-                risk = assess(mechanism, threat, samples=2000)
+                risk = assess(mechanism, threat, runs=2000)
                 most = 1 - prior.collision_probability
                 assert 0 <= risk.advantage <= most + 0.02  # an estimate may be above by chance
                 if size == 1e-12:
@@ -297,7 +297,7 @@ def test_only_means_at_right_angles_are_taken_for_such() -> None:
 def test_other_threats_are_estimated() -> None:
     release = VectorGaussian(np.eye(4), 0.5)
     for threat in (Threat(Prior.zipf(4)), Threat(Prior.uniform(4), "all"), Threat(Prior.uniform(4), success=Line(0.5))):
-        assert not assess(release, threat, samples=100).exact
+        assert not assess(release, threat, runs=100).exact
     padded = assess(VectorGaussian(np.eye(4)[[0, 1, 2, 3, 3]] + 0.0, 0.5), Threat(Prior([0.25] * 4 + [0.0])))
     assert padded.exact
     assert padded.advantage == pytest.approx(assess(release, Threat(Prior.uniform(4))).advantage, abs=1e-14)
@@ -324,9 +324,9 @@ def test_intervals_hold_the_exact_value_and_estimates_are_unbiased(
     monkeypatch.setattr(estimate, "MIN_ROUNDS", 40)
     mechanism: Mechanism = VectorGaussian(np.eye(4), 0.6) if prior.is_uniform else GRR(4, 1.5)
     threat, rng, runs = Threat(prior), np.random.default_rng(9), 300
-    truth = exact.best_attacker(mechanism, threat)
-    found = [estimate.best_attacker(mechanism, threat, rng, samples=640) for _ in range(runs)]
-    assert found[0].samples == 640
+    truth = exact.solve(mechanism, threat)
+    found = [estimate.estimate_best(mechanism, threat, rng, runs=640) for _ in range(runs)]
+    assert found[0].runs == 640
     for name in ("advantage", "success"):
         values = np.array([getattr(one, name) for one in found])
         held = [getattr(one, f"{name}_interval") for one in found]
@@ -335,11 +335,11 @@ def test_intervals_hold_the_exact_value_and_estimates_are_unbiased(
         assert values.mean() == pytest.approx(value, abs=4 * values.std() / math.sqrt(runs) + 1e-12)
 
 
-def test_a_few_records_get_many_samples() -> None:
+def test_a_few_records_get_many_runs() -> None:
     eight = VectorGaussian(np.random.default_rng(0).normal(size=(8, 100)), 1.0).sufficient()
-    assert estimate.default_samples(eight) >= 1_000_000
-    assert estimate.default_samples(VectorGaussian(np.eye(1000), 1.0)) == 20_000
-    assert estimate.default_samples(Repeated(Gaussian(8, 1.0), 1000)) == 20_000
+    assert estimate.default_runs(eight) >= 1_000_000
+    assert estimate.default_runs(VectorGaussian(np.eye(1000), 1.0)) == 20_000
+    assert estimate.default_runs(Repeated(Gaussian(8, 1.0), 1000)) == 20_000
 
 
 # The papers' rule
@@ -359,11 +359,13 @@ def phi_formula(release: VectorGaussian, prior: FloatArray, norms: bool) -> floa
 @pytest.mark.parametrize("weights", [[0.25] * 4, [0.4, 0.3, 0.2, 0.1]])
 def test_the_rule_against_its_closed_form(weights: list[float], norms: bool) -> None:
     release, threat = VectorGaussian(MEANS, 4.0, 4), Threat(Prior(weights), knows="all")
-    found = SimplifiedAttack(release, threat, norms).measure(np.random.default_rng(10), samples=100_000)
+    found = estimate.measure(
+        SimplifiedAttack(release, threat, norms), release, threat, np.random.default_rng(10), 100_000
+    )
     low, high = found.advantage_interval
     assert low <= phi_formula(release, np.array(weights), norms) <= high
     assert high - low < 0.02
-    best = estimate.best_attacker(release, threat, np.random.default_rng(11), samples=100_000)
+    best = estimate.estimate_best(release, threat, np.random.default_rng(11), runs=100_000)
     assert found.advantage <= best.advantage + 0.01
 
 
@@ -393,7 +395,7 @@ def test_the_measured_advantage_is_that_of_the_guesses() -> None:
     outputs = release.sample(taking, rng)
     right = attack.guess(outputs, rng, groups[taking]) == taking
     anyway = attack.guess(outputs, rng, groups[absent]) == absent
-    found = attack.measure(rng, samples=runs)
+    found = estimate.measure(attack, release, threat, rng, runs)
     assert found.success == pytest.approx(right.mean(), abs=5e-3)
     assert found.advantage == pytest.approx(right.mean() - anyway.mean(), abs=8e-3)
     assert found.advantage_by_group.shape == (2,)

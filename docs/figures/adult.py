@@ -13,6 +13,7 @@ import numpy as np
 
 from dprisk import Mechanism, Prior, PureDP, Threat, assess, release
 from dprisk.attacks import OptimalAttack
+from dprisk.attacks.estimate import one_run, sets_guessed
 from dprisk.datasets import adult
 from dprisk.releases import Histogram, Mean
 
@@ -70,11 +71,9 @@ def simulate(epsilon: float, prior: Prior, eta: int, rng: np.random.Generator) -
     mechanism, threat = mean(epsilon, clamped=True), Threat.reconstruction(prior, within=eta)
     records = rng.choice(HOURS.size, size=RUNS, p=prior.weights)
     outputs = mechanism.sample(records, rng)
-    by_chance = (np.abs(HOURS[:, None] - HOURS) <= eta) @ prior.weights  # a guess is right on who took no part
-    guesses = OptimalAttack(mechanism, threat).guess(outputs, rng)
-    gains = (np.abs(records - guesses) <= eta) - by_chance[guesses]
-    guesses = OptimalAttack(mechanism, threat, maximise="success").guess(outputs, rng)
-    return float(gains.mean()), float((np.abs(records - guesses) <= eta).mean())
+    attacks = (OptimalAttack(mechanism, threat, goal) for goal in ("advantage", "success"))
+    gained, right = (one_run(threat, sets_guessed(attack, outputs, threat, rng), records) for attack in attacks)
+    return float((gained[1] - gained[0]).mean()), float(right[1].mean())
 
 
 def of_the_mean(prior: Prior, rng: np.random.Generator) -> tuple[Panel, Panel]:
@@ -106,7 +105,7 @@ def of_the_histogram(prior: Prior) -> Panel:
             panel.curves[eta] = [0.0, *(risk.advantage for risk in exact)]
         else:
             for epsilon in SOME:
-                risk = assess(histogram(epsilon), threat, samples=RUNS)
+                risk = assess(histogram(epsilon), threat, runs=RUNS)
                 assert risk.estimate is not None
                 panel.points.append(Point(eta, epsilon, risk.advantage, risk.estimate.advantage_interval))
     return panel

@@ -1,484 +1,22 @@
 """The first question: what does this release risk?
 
-`assess` answers for a mechanism (exactly, or by a marked estimate) and for a guarantee (the worst over every mechanism
-that keeps it). Both answers read alike.
+`assess` answers for a mechanism (exactly, between certified bounds, or by a marked estimate) and for a guarantee (the
+worst over every mechanism that keeps it).
 """
 
-import math
-from abc import abstractmethod
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Literal, overload
+from typing import Any, overload
 
 import numpy as np
 
-from dprisk import bounds, exact
-from dprisk.answers import Answer, Row
+from dprisk import exact
 from dprisk.attacks import estimate
-from dprisk.attacks.estimate import Estimate
-from dprisk.errors import DpriskError, ThreatError, TooLargeError, as_number, as_whole, fail, require
-from dprisk.exact.certified import Certificate, certify
-from dprisk.exact.optimum import Optimum
-from dprisk.guarantees import Guarantee, as_guarantee
-from dprisk.mechanisms import Additive, Mechanism, OnInterval, SetProtocol
-from dprisk.rounding import plain, significant_up
-from dprisk.threat.density import Density
-from dprisk.threat.threat import Threat
-from dprisk.types import FloatArray
-
-MOST_AT_RISK = 3
-SMALL = 1000  # records up to which breakdown and bounds are shown without being asked for
-
-
-@dataclass(frozen=True)
-class GroupRisk:
-    """The risk of the people in one knowledge group, as shares of that group."""
-
-    name: Any
-    prior_mass: float
-    advantage: float
-    success: float
-    baseline: float
-
-
-class Assessment(Answer):
-    """What the best attacker gains.
-
-    `advantage` (RAD) is success on a participant minus success on somebody who did not take part, `success` (ReRo)
-    the best success with the output, `baseline` the best without. Each is of the attacker that is best at it.
-    """
-
-    threat: Threat
-
-    @property
-    @abstractmethod
-    def advantage(self) -> float:
-        """RAD."""
-
-    @property
-    @abstractmethod
-    def success(self) -> float:
-        """ReRo."""
-
-    @property
-    @abstractmethod
-    def exact(self) -> bool:
-        """Whether advantage and success are those of the subject itself, neither measured nor bounded."""
-
-    @property
-    def baseline(self) -> float:
-        """The best success without seeing the output."""
-        return self.threat.baseline
-
-    @property
-    def normalised_advantage(self) -> float:
-        """Advantage over 1 - kappa_pi: 1 means always right on participants and never on others (RAD section 4)."""
-        most = 1 - self.threat.prior.collision_probability
-        return self.advantage / most if most > 1e-15 else 0.0
-
-    @property
-    @abstractmethod
-    def source(self) -> str:
-        """What the advantage is computed by."""
-
-    @property
-    def numbers(self) -> dict[str, Any]:
-        """The four numbers."""
-        return {
-            "advantage": self.advantage,
-            "success": self.success,
-            "baseline": self.baseline,
-            "normalised_advantage": self.normalised_advantage,
-        }
-
-    @property
-    def rows(self) -> list[Row]:
-        """The four numbers, and how they were found."""
-        return [
-            ("baseline", plain(self.baseline), "guessed right without the report"),
-            ("success (ReRo)", self._shown("success"), "guessed right with the report, at best"),
-            ("advantage (RAD)", self._shown("advantage"), "right on participants minus right on others"),
-            (
-                "normalised",
-                f"{100 * self.normalised_advantage:.1f} %",
-                "100 %: right on all participants, on no other",
-            ),
-            *self._found(),
-        ]
-
-    @abstractmethod
-    def _shown(self, which: str) -> str:
-        """One of the numbers as it is printed."""
-
-    @abstractmethod
-    def _found(self) -> list[Row]:
-        """How the numbers were found, and what they compare with."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """What every assessment tells, ready for JSON."""
-        return super().to_dict() | {"exact": self.exact, "threat": self.threat.describe()}
-
-    def _goal(self) -> str:
-        return "" if self.threat.success.is_exact else f" {self.threat.success.describe()}"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Risk(Assessment):
-    """The risk of a mechanism. Where `exact` is False, it is a Monte Carlo estimate and comes with intervals."""
-
-    mechanism: Mechanism
-    threat: Threat
-    optimum: Optimum
-
-    @property
-    def advantage(self) -> float:
-        """RAD of the best attacker."""
-        return self.optimum.advantage
-
-    @property
-    def success(self) -> float:
-        """ReRo of the best attacker."""
-        return self.optimum.success
-
-    @property
-    def estimate(self) -> Estimate | None:
-        """Samples, confidence and intervals of a Monte Carlo result; None where the result is exact."""
-        return self.optimum if isinstance(self.optimum, Estimate) else None
-
-    @property
-    def exact(self) -> bool:
-        """Whether advantage and success are computed, not measured."""
-        return self.estimate is None
-
-    @property
-    def about(self) -> str:
-        """The mechanism."""
-        return self.mechanism.brief()
-
-    @property
-    def source(self) -> str:
-        """Computed or measured."""
-        return "exact" if self.exact else "estimate"
-
-    @cached_property
-    def bounds(self) -> "WorstCase":
-        """What the mechanism's guarantee alone would tell, for comparison."""
-        return WorstCase(self.mechanism.guarantee(), self.threat)
-
-    @cached_property
-    def by_record(self) -> FloatArray:
-        """The best attacker's advantage on each record; the prior's mean of it is `advantage`. For exact risks only."""
-        require(self.exact, "An estimate has no breakdown by record; `by_group` has one by group.", TooLargeError)
-        return exact.advantage_by_record(self.mechanism, self.threat)
-
-    @cached_property
-    def by_group(self) -> tuple[GroupRisk, ...]:
-        """The risk in each knowledge group that the prior gives any mass."""
-        pi, reach = self.threat.prior.weights, self.threat.reach
-        mass = np.bincount(self.threat.knows.groups, weights=pi)
-        blind = reach.best(reach.sums(pi[:, None]))[:, 0]
-        parts = (self.optimum.advantage_by_group, self.optimum.success_by_group, blind)
-        names = self.threat.knows.names
-        return tuple(
-            GroupRisk(names[x], float(mass[x]), *(float(part[x] / mass[x]) for part in parts))
-            for x in np.flatnonzero(mass)
-        )
-
-    def most_at_risk(self, count: int = 5) -> list[tuple[Any, float]]:
-        """The records of positive probability with the largest advantage, as (label, advantage)."""
-        prior, count = self.threat.prior, as_whole("count", count, least=0)
-        order = prior.support[np.argsort(-self.by_record[prior.support], kind="stable")][:count]
-        return [(prior.name(int(record)), float(self.by_record[record])) for record in order]
-
-    def _shown(self, which: str) -> str:
-        value = getattr(self, which)
-        if self.estimate is None:
-            return plain(value)
-        low, high = getattr(self.estimate, f"{which}_interval")
-        return f"{plain(value)} [{plain(low)}, {plain(high)}]"
-
-    def _found(self) -> list[Row]:
-        if self.estimate:
-            told = f"from {self.estimate.samples} outputs, intervals at {100 * self.estimate.confidence:g} %"
-            return [("computed", "estimate", told)]
-        if self.optimum.is_proven:
-            how = ("computed", "exactly", "no sampling error")
-        else:
-            how = ("computed", "numerically", f"error about {self.optimum.error:.0e}")
-        return [how, *self._most_at_risk_rows(), *self._bound_rows()] if self._is_quick else [how]
-
-    @property
-    def _is_quick(self) -> bool:
-        """Whether breakdown and bounds cost little beside the result itself."""
-        size = self.mechanism.size
-        structured = isinstance(self.mechanism, SetProtocol) and self.threat.success.is_exact
-        on_a_line = isinstance(self.mechanism, Additive) and size <= SMALL // 10
-        return size <= SMALL and (structured or on_a_line or size * self.mechanism.n_outputs <= SMALL**2)
-
-    def _most_at_risk_rows(self) -> list[Row]:
-        """The records most at risk, where that is known and differs between records."""
-        try:
-            worst = self.most_at_risk(MOST_AT_RISK)
-        except DpriskError:  # no list of outputs to break the risk down by
-            return []
-        if worst[0][1] - min(self.by_record[self.threat.prior.support]) < 1e-9:
-            return []
-        return [("most at risk", plain(advantage), str(name)) for name, advantage in worst]
-
-    def _bound_rows(self) -> list[Row]:
-        """What the mechanism's guarantee alone would tell, where that is known."""
-        try:
-            worst = self.bounds
-        except DpriskError:
-            return []
-        return [
-            ("bound on success", significant_up(worst.success, 4), worst.success_bound.bound.source),
-            ("bound on advantage", significant_up(worst.advantage, 4), worst.advantage_bound.bound.source),
-        ]
-
-    def sentence(self) -> str:
-        """The risk in natural frequencies."""
-        people = _people(self.success, self.baseline, self.advantage)
-        right, blind, more = (round(share * people) for share in (self.success, self.baseline, self.advantage))
-        about = "" if self.exact else "about "
-        if self.threat.knows.is_all:
-            return (
-                f"Of {people} people whose record is known, an attacker rightly says of {about}{more} more that they "
-                f"took part than it wrongly says of {people} who did not."
-            )
-        adds_up = abs(self.success - self.baseline - self.advantage) < 1e-9
-        right = blind + more if adds_up else right  # so that the rounded numbers add up too
-        both = (
-            f"Of {people} people like this one, an attacker guesses {about}{right} right{self._goal()} "
-            f"after seeing the report, {blind} without it"
-        )
-        if adds_up:
-            return f"{both}; taking part adds {about}{more}."
-        return (
-            f"{both}. An attacker who bets on what the report gives away, rather than on what is likely anyway, "
-            f"gains from those who take part: taking part adds {about}{more}."
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything but breakdowns and bounds, ready for JSON."""
-        measured = self.estimate
-        return super().to_dict() | {
-            "estimate": measured.to_dict() if measured else None,
-            "numerical_error": None if measured else self.optimum.error,
-            "mechanism": self.mechanism.to_dict(),
-        }
-
-    def __repr__(self) -> str:
-        computed = "exact" if self.optimum.is_proven else "numerical"
-        kind = f"estimate from {self.estimate.samples} outputs" if self.estimate else computed
-        numbers = f"advantage={self.advantage:.6g}, success={self.success:.6g}, baseline={self.baseline:.6g}"
-        return f"Risk({numbers}, {kind})"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class WorstCase(Assessment):
-    """The risk of a guarantee: bounds on every mechanism that keeps it, the tightest for each number.
-
-    `thorough` also solves the optimisation problems for more than a few dozen records.
-    """
-
-    guarantee: Guarantee
-    threat: Threat
-    thorough: bool = False
-
-    def __post_init__(self) -> None:
-        self.guarantee.require_replace_one()
-
-    @property
-    def about(self) -> str:
-        """The guarantee."""
-        return self.guarantee.brief()
-
-    @property
-    def source(self) -> str:
-        """Who proved the tightest bound on the advantage."""
-        return self.advantage_bound.bound.source
-
-    def _shown(self, which: str) -> str:
-        return f"<= {significant_up(getattr(self, which), 4)}"
-
-    def _found(self) -> list[Row]:
-        return [
-            (f"{which} by", "attained" if value.attained else "bound", value.bound.source)
-            for which, value in (("success", self.success_bound), ("advantage", self.advantage_bound))
-        ]
-
-    @cached_property
-    def on_advantage(self) -> bounds.Evaluation:
-        """Every bound on the advantage."""
-        return bounds.evaluate(self.guarantee, self.threat, "advantage", self.thorough)
-
-    @cached_property
-    def on_success(self) -> bounds.Evaluation:
-        """Every bound on the success."""
-        return bounds.evaluate(self.guarantee, self.threat, "success", self.thorough)
-
-    @property
-    def advantage_bound(self) -> bounds.Value:
-        """The tightest bound on the advantage."""
-        return self.on_advantage.values[0]
-
-    @property
-    def success_bound(self) -> bounds.Value:
-        """The tightest bound on the success."""
-        return self.on_success.values[0]
-
-    @property
-    def advantage(self) -> float:
-        """No mechanism with this guarantee has a larger RAD."""
-        return min(self.advantage_bound.number, 1 - self.threat.prior.collision_probability)
-
-    @property
-    def success(self) -> float:
-        """No mechanism with this guarantee has a larger ReRo."""
-        return min(self.success_bound.number, 1.0)
-
-    @property
-    def exact(self) -> bool:
-        """False: these are bounds. Whether they are attained is told by `advantage_bound.attained`."""
-        return False
-
-    def worst_mechanism(self, which: Literal["advantage", "success"] = "advantage") -> Mechanism | None:
-        """A mechanism with this guarantee that attains the tightest bound, where one is known."""
-        values = (self.on_advantage if which == "advantage" else self.on_success).values
-        for value in values:
-            as_tight = value.number <= values[0].number * (1 + 1e-9)
-            if as_tight and value.attained and value.bound.worst:
-                return value.bound.worst(self.guarantee, self.threat).labelled(self.threat.prior.labels)
-        return None
-
-    def match_among(self, people: int) -> tuple[bounds.Value, bounds.Value]:
-        """The tightest bounds on a guess that matches at least one of so many people, and a random one of them.
-
-        For records drawn independently from the prior, and no knowledge of any of them.
-        """
-        people = as_whole("people", people)
-        both: tuple[Literal["match among many"], Literal["match of a random one"]]
-        both = ("match among many", "match of a random one")
-        some, one = (bounds.evaluate(self.guarantee, self.threat, which, people=people) for which in both)
-        for found in (some, one):
-            require(len(found.values) > 0, f"This bound {next(iter(found.obstacles.values()), '')}.", ThreatError)
-        return some.values[0], one.values[0]
-
-    def sentence(self) -> str:
-        """The risk in natural frequencies, rounded up."""
-        people = _people(self.success, self.baseline, self.advantage)
-        of, blind = people, round(self.baseline * people)
-        right, more = (math.ceil(share * people - 1e-9) for share in (self.success, self.advantage))
-        return (
-            f"Of {of} people like this one, an attacker guesses at most {right} right{self._goal()} after seeing "
-            f"the report, {blind} without it; taking part adds at most {more}."
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
-        return super().to_dict() | {
-            "guarantee": self.guarantee.to_dict(),
-            "advantage_bound": self.advantage_bound.to_dict(),
-            "success_bound": self.success_bound.to_dict(),
-            "worst_mechanism": (worst := self.worst_mechanism()) and worst.to_dict(),
-            "bounds": [value.to_dict() for value in self.on_advantage.values + self.on_success.values],
-            "obstacles": self.on_advantage.obstacles | self.on_success.obstacles,
-        }
-
-    def __repr__(self) -> str:
-        most = f"advantage<={significant_up(self.advantage)}, success<={significant_up(self.success)}"
-        numbers = f"{most}, baseline={self.baseline:.6g}"
-        return f"WorstCase({numbers}, by {self.advantage_bound.bound.source})"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class IntervalThreat:
-    """The record is a number with a prior density; a guess `within` that distance is right. Nothing else is known.
-
-    >>> IntervalThreat(Density.uniform(0, 1), within=0.1)
-    IntervalThreat(Density(uniform on [0, 1]), within 0.1)
-    """
-
-    prior: Density
-    within: float
-
-    def __post_init__(self) -> None:
-        require(isinstance(self.prior, Density), f"The prior is a Density, not {self.prior!r}.", ThreatError)
-        within = as_number("The distance `within`", self.within)
-        require(0 < within < math.inf, f"The distance `within` must be finite and above 0, got {within:g}", ThreatError)
-
-    def __repr__(self) -> str:
-        return f"IntervalThreat({self.prior!r}, within {self.within:g})"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class IntervalRisk:
-    """The risk of a mechanism for numbers, between two certified bounds; the numbers themselves are the upper ones."""
-
-    mechanism: OnInterval
-    threat: IntervalThreat
-    certificate: Certificate
-
-    @property
-    def advantage(self) -> float:
-        """No attacker has a larger RAD; at least one has `advantage_interval[0]`."""
-        return self.certificate.advantage.upper
-
-    @property
-    def success(self) -> float:
-        """No attacker has a larger ReRo; at least one has `success_interval[0]`."""
-        return self.certificate.success.upper
-
-    @property
-    def baseline(self) -> float:
-        """The best success without seeing the output, from above."""
-        return self.certificate.baseline.upper
-
-    @property
-    def advantage_interval(self) -> tuple[float, float]:
-        """Certified bounds on RAD."""
-        return self.certificate.advantage.lower, self.certificate.advantage.upper
-
-    @property
-    def success_interval(self) -> tuple[float, float]:
-        """Certified bounds on ReRo."""
-        return self.certificate.success.lower, self.certificate.success.upper
-
-    def sentence(self) -> str:
-        """The risk in natural frequencies."""
-        people = _people(self.success, self.baseline, self.advantage)
-        right, blind, more = (round(share * people) for share in (self.success, self.baseline, self.advantage))
-        return (
-            f"Of {people} people like this one, an attacker guesses {right} right within {self.threat.within:g} after "
-            f"seeing the report, {blind} without it; taking part adds {more}."
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
-        return {
-            "advantage": self.advantage,
-            "advantage_interval": list(self.advantage_interval),
-            "success": self.success,
-            "success_interval": list(self.success_interval),
-            "baseline": self.baseline,
-            "mechanism": self.mechanism.to_dict(),
-            "threat": {"prior": repr(self.threat.prior), "within": self.threat.within},
-            "sentence": self.sentence(),
-        }
-
-    def __repr__(self) -> str:
-        numbers = f"advantage={self.advantage:.6g}, success={self.success:.6g}, baseline={self.baseline:.6g}"
-        return f"IntervalRisk({numbers}, certified within {self.certificate.advantage.width:.1e})"
-
-
-@overload
-def assess(
-    subject: OnInterval,
-    threat: IntervalThreat,
-    *,
-    width: float = 1e-6,
-) -> IntervalRisk: ...
+from dprisk.errors import ThreatError, TooLargeError, fail, require
+from dprisk.guarantees import as_guarantee
+from dprisk.mechanisms import Mechanism
+from dprisk.risks import Assessment, GroupRisk, Risk, WorstCase
+from dprisk.threat import Threat
+
+__all__ = ["Assessment", "GroupRisk", "Risk", "WorstCase", "as_generator", "assess", "computed"]
 
 
 @overload
@@ -486,9 +24,9 @@ def assess(
     subject: Mechanism,
     threat: Threat,
     *,
-    samples: int | None = None,
-    confidence: float = 0.95,
-    rng: np.random.Generator | int = 0,
+    runs: int | None = None,
+    alpha: float | None = None,
+    seed: np.random.Generator | int | None = None,
     thorough: bool = False,
     progress: estimate.Progress | None = None,
 ) -> Risk: ...
@@ -499,9 +37,9 @@ def assess(
     subject: Any,
     threat: Threat,
     *,
-    samples: int | None = None,
-    confidence: float = 0.95,
-    rng: np.random.Generator | int = 0,
+    runs: int | None = None,
+    alpha: float | None = None,
+    seed: np.random.Generator | int | None = None,
     thorough: bool = False,
     progress: estimate.Progress | None = None,
 ) -> WorstCase: ...
@@ -509,23 +47,23 @@ def assess(
 
 def assess(
     subject: Any,
-    threat: Threat | IntervalThreat,
+    threat: Threat,
     *,
-    samples: int | None = None,
-    confidence: float = 0.95,
-    rng: np.random.Generator | int = 0,
+    runs: int | None = None,
+    alpha: float | None = None,
+    seed: np.random.Generator | int | None = None,
     thorough: bool = False,
     progress: estimate.Progress | None = None,
-    width: float = 1e-6,
-) -> Risk | WorstCase | IntervalRisk:
+) -> Risk | WorstCase:
     """The best attacker's advantage and success against a mechanism, or against anything that keeps a guarantee.
 
-    A mechanism: exact wherever there is a closed form or the outputs can be listed, otherwise a Monte Carlo estimate
-    over `samples` outputs with intervals at `confidence`, marked by `exact=False`; `rng` is a Generator or a seed, and
-    `progress` is told after each block of outputs how many are drawn, how many are wanted, and the advantage so far.
+    A mechanism: exact wherever there is a closed form or the outputs can be listed; between certified bounds for
+    records that are numbers (`OnInterval`, with a `Density` as prior); otherwise a Monte Carlo estimate over so many
+    `runs`, marked by `exact=False`, with intervals that are wrong with probability `alpha` (0.05). `seed` is a whole
+    number (0) or a numpy Generator, and `progress` is told after each block of outputs how many are drawn, how many are
+    wanted, and the advantage so far.
     A guarantee (or a dp_accounting event or privacy loss distribution, an Opacus accountant, an OpenDP measurement):
     every bound that applies, and the tightest; `thorough` solves larger optimisation problems too.
-    A mechanism for numbers (`OnInterval`, with an `IntervalThreat`): certified bounds at most `width` apart.
 
     >>> from dprisk import GRR, Prior, PureDP, Threat
     >>> assess(GRR(100, epsilon=2.0), Threat(Prior.uniform(100)))
@@ -533,40 +71,33 @@ def assess(
     >>> assess(PureDP(1.0), Threat(Prior.zipf(10)))
     WorstCase(advantage<=0.156465, success<=0.374394, baseline=0.341417, by dprisk, theory 3.2)
     """
-    if isinstance(subject, OnInterval):
-        if not isinstance(threat, IntervalThreat):
-            fail(f"A mechanism for numbers needs an IntervalThreat, not {type(threat).__name__}.", ThreatError)
-        return IntervalRisk(subject, threat, certify(subject, threat.prior, threat.within, width))
     if not isinstance(threat, Threat):
         fail(f"The second argument is a Threat, not {type(threat).__name__}.", ThreatError)
-    samples, confidence = estimate.checked(samples, confidence)
-    generator = as_generator(rng)
+    drawn = [name for name, given in (("runs", runs), ("alpha", alpha), ("seed", seed)) if given is not None]
+    runs, alpha = estimate.checked(runs, 0.05 if alpha is None else alpha)
+    generator = as_generator(0 if seed is None else seed)
     try:
-        return computed(subject, threat, thorough)
+        found = computed(subject, threat, thorough)
     except TooLargeError:
-        found = estimate.best_attacker(subject, threat, generator, samples, confidence, progress)
-        return Risk(subject, threat, found)
+        return Risk(subject, threat, estimate.estimate_best(subject, threat, generator, runs, alpha, progress))
+    require(
+        not drawn or (isinstance(found, Risk) and found.enclosed is None),
+        f"Nothing is drawn at random for {'records that are numbers' if isinstance(found, Risk) else 'a guarantee'}: "
+        f"leave out {', '.join(drawn)}.",
+    )
+    return found
 
 
 def computed(subject: Any, threat: Threat, thorough: bool = False) -> Risk | WorstCase:
     """As `assess`, but nothing is estimated: what is out of reach raises a `TooLargeError`."""
     if isinstance(subject, Mechanism):
-        return Risk(subject, threat, exact.best_attacker(subject, threat))
+        return Risk(subject, threat, exact.solve(subject, threat))
     return WorstCase(as_guarantee(subject), threat, thorough)
 
 
-def as_generator(rng: np.random.Generator | int) -> np.random.Generator:
+def as_generator(seed: np.random.Generator | int) -> np.random.Generator:
     """A numpy Generator, or the one of a seed."""
     try:
-        return np.random.default_rng(rng)
+        return np.random.default_rng(seed)
     except (TypeError, ValueError):
-        return fail(f"rng is a numpy Generator or a seed (a whole number of at least 0), got {rng!r}")
-
-
-def _people(*shares: float) -> int:
-    """The smallest power of ten, at least 1000, at which no share that counts vanishes by rounding."""
-    smallest = min((share for share in shares if share > 1e-9), default=1.0)
-    people = 1000
-    while smallest * people < 1 and people < 10**9:
-        people *= 10
-    return people
+        return fail(f"seed is a whole number of at least 0 or a numpy Generator, got {seed!r}")

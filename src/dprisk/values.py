@@ -19,6 +19,7 @@ from typing import Any, Self
 import numpy as np
 
 SHORT = 8  # entries up to which a list is written out
+LARGE = 1 << 20  # entries beyond which an array is not held twice
 LONGEST = 120  # characters of code beyond which a summary says more
 
 
@@ -51,7 +52,7 @@ class _Maker(ABCMeta):
 def _kept(given: Any, held: Any) -> Any:
     """An argument as it was given, safe from changes; of a long list what the value itself holds of it."""
     if isinstance(given, np.ndarray):
-        return held if isinstance(held, np.ndarray) and given.size > SHORT**2 else given.copy()
+        return held if isinstance(held, np.ndarray) and given.size > LARGE else given.copy()
     if isinstance(given, list):
         return held if isinstance(held, np.ndarray) and len(given) > SHORT else copy.deepcopy(given)
     return given.copy() if isinstance(given, dict | set) else given
@@ -159,7 +160,8 @@ def written(value: Any) -> str:
         if len(plain) > SHORT:
             return f"<{len(plain)} entries>"
         return f"{{{', '.join(f'{key!r}: {written(held)}' for key, held in plain.items())}}}"
-    return f"<{plain.__qualname__}>" if hasattr(plain, "__qualname__") else repr(plain)
+    text = f"<{plain.__qualname__}>" if hasattr(plain, "__qualname__") else repr(plain)
+    return f"<{type(plain).__name__}>" if " at 0x" in text else text
 
 
 def _rounded(value: Any) -> str:

@@ -1,7 +1,6 @@
 """Guessers: what an attacker does with an output."""
 
 from dprisk.attacks.heuristics import (
-    NAMED,
     AboveThreshold,
     Correlation,
     Estimation,
@@ -11,6 +10,7 @@ from dprisk.attacks.heuristics import (
     RandomMember,
     Report,
 )
+from dprisk.attacks.named import NAMED, NamedAttack, make, register
 from dprisk.attacks.optimal import OptimalAttack
 from dprisk.attacks.simplified import SimplifiedAttack
 
@@ -22,8 +22,11 @@ __all__ = [
     "Likeliest",
     "MarkovModel",
     "MostCommon",
+    "NamedAttack",
     "OptimalAttack",
     "RandomMember",
     "Report",
     "SimplifiedAttack",
+    "make",
+    "register",
 ]

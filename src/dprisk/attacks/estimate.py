@@ -1,8 +1,18 @@
-"""Measured values with confidence, where exact ones are out of reach."""
+"""Measured values with valid intervals: of the best attacker where the exact value is out of reach, and of any attack.
+
+One run, one unbiased number. The target Z is drawn from the prior, the mechanism is run on it, and the attack guesses
+for each thing that it may know of Z. Let A be the records on which it then succeeds. The value of the run is
+
+    X = 1{Z in A} - pi(A),    with the attack's RAD as its mean,
+
+since pi(A) is the chance, given the output, that the attack succeeds on an independent record of the prior (theory,
+section 4.2). Nothing need be known of the mechanism: it may be any code. Where its likelihood is known, averaging over
+who the target may have been gives P(A | theta) - pi(A), which has the same mean and varies less.
+"""
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -10,19 +20,21 @@ import numpy as np
 import numpy.typing as npt
 
 from dprisk.errors import ParameterError, as_number, as_whole, require
-from dprisk.exact import posterior, require_match
+from dprisk.exact import beliefs, require_match
 from dprisk.exact.optimum import Optimum
 from dprisk.mechanisms import Mechanism
 from dprisk.mechanisms.combined import number_of
 from dprisk.threat.threat import Threat
-from dprisk.types import FloatArray, IntArray
+from dprisk.types import BoolArray, FloatArray, IntArray
 
 Progress = Callable[[int, int, float], None]  # told of outputs drawn, outputs wanted, and the advantage so far
+Code = Callable[[IntArray, np.random.Generator], Any]  # the numbers of some records -> an output for each
 BLOCK_CELLS = 1 << 21
-MIN_SAMPLES, FEW_SAMPLES, MAX_SAMPLES = 500, 20_000, 1 << 20
-FEW_CELLS, MANY_CELLS = 1 << 28, 1 << 26  # records times samples; records times numbers sampled
+MIN_RUNS, FEW_RUNS, MAX_RUNS = 500, 20_000, 1 << 20
+FEW_CELLS, MANY_CELLS = 1 << 28, 1 << 26  # records times runs; records times numbers drawn
 MAX_STRATA, MIN_ROUNDS = 16, 50_000
-MAX_GUESSED = 1 << 18  # outputs that an attack is measured on, unless told
+MAX_GUESSED = 1 << 18  # runs that an attack is measured in, unless told
+SAME = 1e-12  # masses that differ by less are the same
 
 
 class Guesser(Protocol):
@@ -34,10 +46,10 @@ class Guesser(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Estimate(Optimum):
-    """A Monte Carlo estimate of an optimum or of one attack: means over `samples` outputs, with valid intervals."""
+    """An optimum or one attack, measured: means over `runs`, with intervals each wrong with probability `alpha`."""
 
-    samples: int
-    confidence: float
+    runs: int
+    alpha: float
     advantage_interval: tuple[float, float]
     success_interval: tuple[float, float]
 
@@ -52,54 +64,54 @@ class Estimate(Optimum):
         return min(max(super().success, self.success_interval[0]), self.success_interval[1])
 
     def to_dict(self) -> dict[str, Any]:
-        """Samples, confidence and intervals, ready for JSON."""
+        """Runs, alpha and intervals, ready for JSON."""
         return {
-            "samples": self.samples,
-            "confidence": self.confidence,
+            "runs": self.runs,
+            "alpha": self.alpha,
             "advantage_interval": list(self.advantage_interval),
             "success_interval": list(self.success_interval),
         }
 
 
-def default_samples(mechanism: Mechanism) -> int:
-    """As many outputs as about two seconds allow: a million of a few numbers each for a few records."""
+def default_runs(mechanism: Mechanism) -> int:
+    """As many runs as about two seconds allow: a million with a few numbers each for a few records."""
     m = mechanism.size
     numbers = _count_numbers(mechanism.sample([0], np.random.default_rng(0)))
-    few = int(np.clip(FEW_CELLS // m, MIN_SAMPLES, FEW_SAMPLES))
-    return int(np.clip(MANY_CELLS // (m * numbers), few, MAX_SAMPLES))
+    few = int(np.clip(FEW_CELLS // m, MIN_RUNS, FEW_RUNS))
+    return int(np.clip(MANY_CELLS // (m * numbers), few, MAX_RUNS))
 
 
-def checked(samples: int | None, confidence: float) -> tuple[int | None, float]:
+def checked(runs: int | None, alpha: float) -> tuple[int | None, float]:
     """The settings of an estimate, or an error that names the wrong one."""
-    confidence = as_number("confidence", confidence)
-    require(0 < confidence < 1, f"confidence must lie strictly between 0 and 1, got {confidence}")
-    return None if samples is None else as_whole("samples", samples, least=2), confidence
+    alpha = as_number("alpha", alpha)
+    require(0 < alpha < 1, f"alpha must lie strictly between 0 and 1, got {alpha}")
+    return None if runs is None else as_whole("runs", runs, least=2), alpha
 
 
-def best_attacker(
+def estimate_best(
     mechanism: Mechanism,
     threat: Threat,
     rng: np.random.Generator,
-    samples: int | None = None,
-    confidence: float = 0.95,
+    runs: int | None = None,
+    alpha: float = 0.05,
     progress: Progress | None = None,
 ) -> Estimate:
-    """RAD and ReRo of the best attackers, by sampling outputs and computing the attackers' gain on each exactly.
+    """RAD and ReRo of the best attackers, by drawing outputs and computing the attackers' gain on each exactly.
 
     With theta drawn from the mechanism on Z ~ pi, the posterior success sum_x max_c pi(c | theta) has mean ReRo, the
     gain sum_x max_c [pi(c | theta) - pi(c)] has mean RAD: no attack is simulated, only outputs are. The posterior of
     the best blind guess has the baseline as its mean; subtracting it leaves values in [0, 1] that vary less.
 
-    Many samples are drawn in rounds, in each of which the records come in their due proportion. The rounds are
+    Many outputs are drawn in rounds, in each of which the records come in their due proportion. The rounds are
     independent and their means lie in [0, 1], and vary less than those of as many outputs of random records.
     """
     require_match(mechanism, threat)
     mechanism = mechanism.sufficient()
-    samples, confidence = checked(samples, confidence)
-    samples = samples or default_samples(mechanism)
-    strata = int(np.clip(samples // MIN_ROUNDS, 1, MAX_STRATA))
-    rounds = -(-samples // strata)
-    samples = rounds * strata
+    runs, alpha = checked(runs, alpha)
+    runs = runs or default_runs(mechanism)
+    strata = int(np.clip(runs // MIN_ROUNDS, 1, MAX_STRATA))
+    rounds = -(-runs // strata)
+    runs = rounds * strata
     pi, reach = threat.prior.weights, threat.reach
     mass = reach.sums(pi[:, None])
     blind = reach.first_best(mass)[:, 0]  # what a blind attacker guesses
@@ -109,7 +121,7 @@ def best_attacker(
     for child, start in zip(rng.spawn(-(-rounds // block)), range(0, rounds, block), strict=True):
         count = min(block, rounds - start)
         outputs = mechanism.sample(draw_records(pi, count, strata, child), child)
-        hits = reach.sums(posterior(mechanism.log_likelihood(outputs), pi))
+        hits = reach.sums(beliefs(mechanism.log_likelihood(outputs), pi))
         luck = hits[blind] - mass[blind]
         gains = reach.best(hits - mass) - luck
         best = reach.best(hits) - luck
@@ -118,83 +130,121 @@ def best_attacker(
         successes.append(best.sum(axis=0).reshape(count, strata).mean(axis=1))
         if progress is not None:
             drawn = (start + count) * strata
-            progress(drawn, samples, float(by_group[0].sum()) / drawn)
+            progress(drawn, runs, float(by_group[0].sum()) / drawn)
     advantage, success = np.concatenate(advantages), np.concatenate(successes)
-    by_group /= samples
+    by_group /= runs
     return Estimate(
         by_group[0],
         by_group[1],
         None,
-        samples,
-        confidence,
-        mean_interval(advantage, 0.0, 1.0, confidence),
-        mean_interval(success, threat.baseline, 1.0, confidence),
+        runs,
+        alpha,
+        mean_interval(advantage, 0.0, 1.0, alpha),
+        mean_interval(success, threat.baseline, 1.0, alpha),
     )
 
 
 def measure(
-    guesser: Guesser,
-    mechanism: Mechanism,
+    attack: Guesser,
+    subject: Mechanism | Code,
     threat: Threat,
     rng: np.random.Generator,
-    samples: int | None = None,
-    confidence: float = 0.95,
+    runs: int | None = None,
+    alpha: float = 0.05,
 ) -> Estimate:
-    """RAD and ReRo of an attack: of any guesser, good or bad, on outputs of the mechanism.
+    """RAD and ReRo of an attack, good or bad, on a mechanism or on any code, from one unbiased number a run.
 
-    For a run with Z ~ pi, theta drawn from the mechanism on Z, and the attack's guess for each group, let A be the
-    records on which the guess for their group succeeds. Then 1{Z in A} - pi(A) has the attack's RAD as its mean
-    (theory, section 4.2). Averaged over who the target may have been it is pi(A | theta) - pi(A), which has the same
-    mean, varies less, and lies in [-1, 1]. The attack is asked once for each group and output.
+    `subject` is a mechanism, whose likelihood then lowers the variance, or a function that is given the numbers of some
+    records and a Generator, and returns an output for each; `mechanism.sample` is one, if it is to be measured without
+    its likelihood. The attack is asked once for each group and output. Intervals are empirical Bernstein's; of what is
+    binomial, Clopper and Pearson's: the success on code, and its advantage if every guess has the same prior mass.
 
     >>> from dprisk import GRR, Prior, Threat
-    >>> from dprisk.attacks import NAMED
+    >>> from dprisk.attacks import Report
     >>> threat, rng = Threat(Prior([0.5, 0.3, 0.2])), np.random.default_rng(0)
-    >>> round(measure(NAMED["TRUE"](), GRR(3, epsilon=1.0), threat, rng, samples=50_000).advantage, 2)
+    >>> round(measure(Report(), GRR(3, epsilon=1.0), threat, rng, runs=50_000).advantage, 2)
     0.23
+    >>> def leaky(records, rng):
+    ...     return np.where(rng.random(records.size) < 0.5, records, rng.integers(3, size=records.size))
+    >>> round(measure(Report(), leaky, threat, rng, runs=50_000).advantage, 2)
+    0.31
     """
-    require_match(mechanism, threat)
-    samples, confidence = checked(samples, confidence)
-    samples = samples or min(default_samples(mechanism), MAX_GUESSED)
-    pi, reach, n_groups = threat.prior.weights, threat.reach, threat.knows.n_groups
+    mechanism = subject if isinstance(subject, Mechanism) else None
+    sample = subject.sample if isinstance(subject, Mechanism) else subject
+    require(callable(sample), f"What is attacked is a mechanism or a function of records and rng, not {subject!r}.")
+    if mechanism is not None:
+        require_match(mechanism, threat)
+    runs, alpha = checked(runs, alpha)
+    runs = runs or (FEW_RUNS if mechanism is None else min(default_runs(mechanism), MAX_GUESSED))
+    pi, reach, groups = threat.prior.weights, threat.reach, threat.knows.groups
     mass = reach.sums(pi[:, None])[:, 0]
     block = max(1, BLOCK_CELLS // (pi.size + reach.guess.size))
-    advantages, successes = [], []
-    by_group = np.zeros((2, n_groups))
-    for child, start in zip(rng.spawn(-(-samples // block)), range(0, samples, block), strict=True):
-        count = min(block, samples - start)
-        outputs = mechanism.sample(draw_records(pi, count, 1, child), child)
-        hits = reach.sums(posterior(mechanism.log_likelihood(outputs), pi))
-        chosen = sets_guessed(guesser, outputs, threat, child)
-        success = np.take_along_axis(hits, chosen, axis=0)
-        gains = success - mass[chosen]
-        by_group += gains.sum(axis=1), success.sum(axis=1)
-        advantages.append(gains.sum(axis=0))
-        successes.append(success.sum(axis=0))
-    by_group /= samples
-    return Estimate(
-        by_group[0],
-        by_group[1],
-        None,
-        samples,
-        confidence,
-        mean_interval(np.concatenate(advantages), -1.0, 1.0, confidence),
-        mean_interval(np.concatenate(successes), 0.0, 1.0, confidence),
-    )
+    gains, successes = np.empty(runs), np.empty(runs)
+    by_group = np.zeros((2, threat.knows.n_groups))
+    for child, start in zip(rng.spawn(-(-runs // block)), range(0, runs, block), strict=True):
+        now = slice(start, min(start + block, runs))
+        drawn = draw_records(pi, now.stop - start, 1, child)
+        outputs = sample(drawn, child)
+        require(
+            number_of(outputs) == drawn.size,
+            f"The code must return an output for each record, got {number_of(outputs)} for {drawn.size}.",
+        )
+        chosen = sets_guessed(attack, outputs, threat, child)
+        if mechanism is None:
+            right = np.zeros(chosen.shape)
+            right[groups[drawn], np.arange(drawn.size)] = one_run(threat, chosen, drawn)[1]
+        else:
+            right = np.take_along_axis(reach.sums(beliefs(mechanism.log_likelihood(outputs), pi)), chosen, axis=0)
+        gain = right - mass[chosen]
+        by_group += gain.sum(axis=1), right.sum(axis=1)
+        gains[now], successes[now] = gain.sum(axis=0), right.sum(axis=0)
+    intervals = _intervals(gains, successes, threat, alpha, are_hits=mechanism is None)
+    by_group /= runs
+    return Estimate(by_group[0], by_group[1], None, runs, alpha, *intervals)
 
 
-def sets_guessed(guesser: Guesser, outputs: Any, threat: Threat, rng: np.random.Generator) -> IntArray:
-    """The number of the set (see `Reach`) that an attack guesses for each group and output, groups x outputs."""
+def _intervals(
+    gains: FloatArray, successes: FloatArray, threat: Threat, alpha: float, are_hits: bool
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Of advantage and success; `are_hits` if the successes are 0 or 1, and so binomial."""
+    least, most = mass_range(threat)
+    if not are_hits:
+        return mean_interval(gains, -most, 1 - least, alpha), mean_interval(successes, 0.0, 1.0, alpha)
+    low, high = proportion_interval(int(successes.sum()), successes.size, alpha)
+    if most - least <= SAME:  # every guess has the same mass: gains are hits less a constant
+        return (low - most, high - least), (low, high)
+    return mean_interval(gains, -most, 1 - least, alpha), (low, high)
+
+
+def one_run(threat: Threat, chosen: IntArray, drawn: IntArray) -> tuple[FloatArray, BoolArray]:
+    """The values X of some runs in two parts: pi(A), and whether Z is in A. X is the latter less the former.
+
+    `chosen` are the sets that were guessed, groups x runs, as `sets_guessed` gives them; `drawn` are the records, one
+    a run, drawn from the prior.
+    """
+    reach, run = threat.reach, np.arange(drawn.size)
+    mass = reach.sums(threat.prior.weights[:, None])[:, 0]
+    mine = chosen[threat.knows.groups[drawn], run]  # a record can be in the set guessed for its own group only
+    return np.minimum(1.0, mass[chosen].sum(axis=0)), reach.union(mine[None, :])[drawn, run] > 0
+
+
+def sets_guessed(
+    attack: Guesser, outputs: Any, threat: Threat, rng: np.random.Generator, groups: Iterable[int] | None = None
+) -> IntArray:
+    """The number of the set (see `Reach`) that an attack guesses for each output and group (or only for some groups).
+
+    Groups x outputs.
+    """
     reach, count = threat.reach, number_of(outputs)
-    chosen = np.empty((threat.knows.n_groups, count), dtype=np.int64)
-    takes_known = len(inspect.signature(guesser.guess).parameters) > 2
+    takes_known = len(inspect.signature(attack.guess).parameters) > 2
     require(
         takes_known or threat.knows.is_none,
-        f"The attacker knows something of its targets, but {type(guesser).__name__}.guess takes no third argument "
+        f"The attacker knows something of its targets, but {type(attack).__name__}.guess takes no third argument "
         "`known` for it.",
     )
-    for group in range(threat.knows.n_groups):
-        guesses = np.asarray(guesser.guess(outputs, rng, *([np.full(count, group)] if takes_known else [])))
+    chosen = []
+    for group in range(threat.knows.n_groups) if groups is None else groups:
+        guesses = np.asarray(attack.guess(outputs, rng, *([np.full(count, group)] if takes_known else [])))
         require(
             guesses.shape == (count,)
             and guesses.dtype.kind in "biu"
@@ -202,8 +252,15 @@ def sets_guessed(guesser: Guesser, outputs: Any, threat: Threat, rng: np.random.
             f"An attack must guess one record of 0..{reach.n_guesses - 1} for each output.",
             ParameterError,
         )
-        chosen[group] = reach.find(guesses, group)
-    return chosen
+        chosen.append(reach.find(guesses, group))
+    return np.array(chosen, dtype=np.int64)
+
+
+def mass_range(threat: Threat) -> tuple[float, float]:
+    """The least and the largest prior mass of what an attacker can be right about, over its guesses in all groups."""
+    masses = threat.reach.sums(threat.prior.weights[:, None])
+    least, most = -threat.reach.best(-masses).sum(), threat.reach.best(masses).sum()
+    return max(0.0, float(least)), min(1.0, float(most))
 
 
 def draw_records(pi: FloatArray, rounds: int, strata: int, rng: np.random.Generator) -> IntArray:
@@ -218,16 +275,25 @@ def draw_records(pi: FloatArray, rounds: int, strata: int, rng: np.random.Genera
     return np.searchsorted(cumulative / cumulative[-1], places, side="right")
 
 
-def mean_interval(values: FloatArray, low: float, high: float, confidence: float) -> tuple[float, float]:
-    """A confidence interval for the mean of independent values in [low, high], valid at any sample size.
+def mean_interval(values: FloatArray, low: float, high: float, alpha: float) -> tuple[float, float]:
+    """An interval that misses the mean of independent values in [low, high] with probability at most alpha.
 
-    Empirical Bernstein (Maurer and Pontil 2009, Theorem 4) on either side at half the error.
+    Empirical Bernstein (Maurer and Pontil 2009, Theorem 4) on either side at half the error, valid for any number of
+    values from two on.
     """
     n = values.size
-    log_term = math.log(4 / (1 - confidence))
+    log_term = math.log(4 / alpha)
     width = math.sqrt(2 * float(values.var(ddof=1)) * log_term / n) + 7 * (high - low) * log_term / (3 * (n - 1))
     mean = float(values.mean())
     return max(low, mean - width), min(high, mean + width)
+
+
+def proportion_interval(hits: int, runs: int, alpha: float) -> tuple[float, float]:
+    """Clopper and Pearson's interval: it misses the chance of a hit with probability at most alpha."""
+    from scipy.stats import binomtest
+
+    found = binomtest(hits, runs).proportion_ci(1 - alpha, method="exact")
+    return float(found.low), float(found.high)
 
 
 def _count_numbers(outputs: Any) -> int:

@@ -8,14 +8,13 @@ LDP-Auditor). None looks at what is known of the target, except `Correlation`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.attacks.estimate import Guesser
 from dprisk.errors import MechanismError, ParameterError, as_number, as_size, require
 from dprisk.mechanisms import GRR, SHE, THE, ConcreteHashing, Mechanism, OnAttribute, SetProtocol
 from dprisk.mechanisms.combined import number_of
@@ -265,24 +264,6 @@ class AboveThreshold:
         """A guess for each output."""
         values = np.atleast_2d(as_floats(outputs, "Outputs", MechanismError))
         return one_of(self.thresholded.members(values > self.thresholded.threshold), rng)
-
-
-# The thesis's names: section 5.3, and section 9.4 by protocol.
-NAMED: dict[str, Callable[..., Guesser]] = {
-    "UNI": Report,
-    "TRUE": Report,
-    "PRIOR": MostCommon,
-    "EST": Estimation,
-    "CORR": Correlation,
-    "GRR": Report,
-    "SS": RandomMember,
-    "SUE": RandomMember,
-    "OUE": RandomMember,
-    "SHE": Likeliest,
-    "THE": AboveThreshold,
-    "BLH": RandomMember,
-    "OLH": RandomMember,
-}
 
 
 def one_of(candidates: BoolArray, rng: np.random.Generator) -> IntArray:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dprisk.errors import ParameterError, ThreatError, require
-from dprisk.exact import TIE, block_size, posterior, require_match
+from dprisk.exact import TIE, beliefs, block_size, require_match
 from dprisk.mechanisms import Mechanism
 from dprisk.mechanisms.combined import number_of, take
 from dprisk.threat.threat import Threat
@@ -45,7 +45,7 @@ class OptimalAttack:
         for start in range(0, count, step):
             mine = slice(start, start + step)
             log_likelihood = self.mechanism.log_likelihood(take(outputs, mine))
-            worth = reach.sums(posterior(log_likelihood, self.threat.prior.weights)) - self._handicap
+            worth = reach.sums(beliefs(log_likelihood, self.threat.prior.weights)) - self._handicap
             worth[reach.group[:, None] != group[mine]] = -np.inf
             tied = worth >= worth.max(axis=0) - self._tie[group[mine]]
             guesses[mine] = reach.guess[np.where(tied, rng.random(worth.shape), -1.0).argmax(axis=0)]

@@ -3,7 +3,6 @@
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.attacks.estimate import Estimate, measure
 from dprisk.attacks.optimal import known_groups
 from dprisk.errors import MechanismError, ThreatError, require
 from dprisk.exact import require_match
@@ -57,10 +56,6 @@ class SimplifiedAttack:
             claimed = self.threat.knows.is_none | (evidence[np.arange(mine.size), best] > 0)
             guesses[mine[claimed]] = members[best[claimed]]
         return guesses
-
-    def measure(self, rng: np.random.Generator, samples: int | None = None, confidence: float = 0.95) -> Estimate:
-        """The rule's own RAD and ReRo, with valid intervals (see `estimate.measure`)."""
-        return measure(self, self.mechanism, self.threat, rng, samples, confidence)
 
     def _elsewhere(self, group: IntArray, rng: np.random.Generator) -> IntArray:
         """A random record outside each group: with the records in the order of groups, those after it and around."""

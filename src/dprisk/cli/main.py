@@ -81,8 +81,8 @@ def assess_command(as_json: bool, all_bounds: bool, **given: Any) -> None:
     risk = assess(
         subject,
         threat,
-        samples=given["samples"],
-        rng=0 if given["seed"] is None else given["seed"],
+        runs=given["samples"],
+        seed=given["seed"],
         thorough=given["thorough"],
         progress=_show_progress if sys.stderr.isatty() else None,
     )

@@ -1,6 +1,6 @@
 """Answers and registers as tables on the terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -36,7 +36,7 @@ def bounds_table(values: Sequence[Value]) -> Table:
     return _table("Bounds that apply", ("bounds", "value", "name", "source", "attained"), lines)
 
 
-def registry_table(which: str, registry: Sequence[Bound]) -> Table:
+def registry_table(which: str, registry: Iterable[Bound]) -> Table:
     """The bounds on one quantity, with what they need and who proved them."""
     lines = [(bound.name, bound.needs(), bound.source) for bound in registry if bound.bounds == which]
     return _table(f"Bounds on the {which}", ("name", "needs", "source"), lines)

@@ -1,23 +1,20 @@
 """The best attacker's advantage and success, computed: Theorem 4.3 and the structure that makes it quick."""
 
-from dprisk.exact.theorem import (
-    TIE,
-    advantage_by_record,
-    best_attacker,
-    best_success,
-    block_size,
-    enumerate_outputs,
-    posterior,
-    require_match,
-)
+from dprisk.exact.forms import FORMS, Form, advantage_by_record, best_success, register, require_match, solve
+from dprisk.exact.optimum import Optimum
+from dprisk.exact.theorem import TIE, beliefs, block_size, enumerate_outputs
 
 __all__ = [
+    "FORMS",
     "TIE",
+    "Form",
+    "Optimum",
     "advantage_by_record",
-    "best_attacker",
+    "beliefs",
     "best_success",
     "block_size",
     "enumerate_outputs",
-    "posterior",
+    "register",
     "require_match",
+    "solve",
 ]

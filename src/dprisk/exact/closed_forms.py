@@ -77,13 +77,16 @@ def randomised_response(mechanism: GRR, threat: Threat) -> Optimum:
     return Optimum(np.maximum(advantage, 0.0), np.bincount(groups, weights=here) + elsewhere, None)
 
 
-def nearest_position(mechanism: Additive, noise: SymmetricNoise) -> Optimum:
+def nearest_position(mechanism: Additive, threat: Threat) -> Optimum | None:
     """Noise on positions, uniform prior, nothing known, exact reconstruction (RAD equations 70 and 75).
 
     The best guess is the nearest position. Two neighbours are each mistaken for the other beyond the point half way
     between them, which is what their total variation lacks to 1: RAD is the sum of these variations, divided by m.
+    None for noise that is not known to be symmetric and to fall on either side.
     """
-    m = mechanism.size
+    noise, m = mechanism.noise, mechanism.size
+    if not isinstance(noise, SymmetricNoise):
+        return None
     advantage = float(noise.variation(np.diff(np.sort(mechanism.positions))).sum()) / m
     return Optimum(np.array([advantage]), np.array([advantage + 1 / m]), None)
 

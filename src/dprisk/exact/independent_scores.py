@@ -24,7 +24,7 @@ from dprisk.mechanisms.vectors import VectorGaussian
 from dprisk.threat.threat import Threat
 from dprisk.types import FloatArray
 
-MOST_RECORDS = 1 << 12  # all pairs of records are looked at
+MOST_PAIRED = 1 << 12  # records up to which all pairs of them are looked at
 AGREE = 1e-11  # how far, as a part of itself, a squared distance may be from the sum of two squares
 SATURATED = 40.0  # records that far apart are told apart but for an error of Phi(-20)
 NEGLIGIBLE = 1e-14  # below this a score is as good as constant
@@ -32,12 +32,12 @@ REACH = 9.0  # standard deviations to either side that are integrated over: all 
 NODES = 16  # of Gauss and Legendre on each panel, which is as wide as the steepest function on it
 
 
-def best_attacker(mechanism: VectorGaussian, threat: Threat) -> Optimum | None:
+def right_angled_means(mechanism: VectorGaussian, threat: Threat) -> Optimum | None:
     """The exact optimum where the means are at right angles, the prior uniform and nothing known; otherwise None."""
     prior = threat.prior
     if not (threat.success.is_exact and threat.knows.is_none and prior.is_uniform_on_support):
         return None
-    if prior.support_size > MOST_RECORDS:
+    if prior.support_size > MOST_PAIRED:
         return None
     lengths = right_angled_lengths(mechanism.means[prior.weights > 0])
     if lengths is None:

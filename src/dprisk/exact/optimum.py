@@ -12,7 +12,8 @@ class Optimum:
 
     `by_record` is the advantage that the advantage-maximising attacker has on each record, so that
     advantage = sum_z pi_z by_record[z]; None where it takes another computation to know. The true advantage and
-    success are at most `error` larger than told, apart from rounding; unless `is_proven`, that is an estimate.
+    success are at most `error` larger than told, apart from rounding; unless `is_proven`, that is an estimate. `by`
+    is the name of the form (see `forms.py`) that found it.
     """
 
     advantage_by_group: FloatArray
@@ -20,6 +21,7 @@ class Optimum:
     by_record: FloatArray | None
     error: float = field(default=0.0, kw_only=True)
     is_proven: bool = field(default=True, kw_only=True)
+    by: str = field(default="", kw_only=True)
 
     @property
     def advantage(self) -> float:

@@ -98,6 +98,13 @@ class Mechanism(Adjustable):
         """The law of a statistic of so many reports that tells as much as all of them; None if none is known."""
         return None
 
+    def viewed(self, values: IntArray) -> Mechanism | None:
+        """The same for records of which it sees an attribute: `values[z]` is the number of its own record that z has.
+
+        None if nothing simpler is known than a view of one attribute (`OnAttribute`).
+        """
+        return None
+
     def restricted(self, records: npt.ArrayLike) -> Mechanism | None:
         """The mechanism that reports what the output tells of some records, for these alone: they become 0, 1, ...
 

@@ -163,6 +163,9 @@ class OnAttribute(Mechanism):
     def guarantee(self) -> Guarantee:
         return self.mechanism.guarantee()
 
+    def _simpler(self) -> Mechanism | None:
+        return self.mechanism.sufficient().viewed(self.values)
+
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> Any:
         return self.mechanism.sample(self.values[self._records(records)], rng)
 

@@ -20,7 +20,7 @@ from dprisk.mechanisms.local.histogram import SHE
 from dprisk.mechanisms.numbers.additive import Gaussian, Laplace
 from dprisk.parameters import Parameter
 from dprisk.tables import as_floats
-from dprisk.types import AnyArray, FloatArray
+from dprisk.types import AnyArray, FloatArray, IntArray
 from dprisk.values import Value
 
 RANK = 1e-12  # directions in which the means spread less than this part of the widest are left out
@@ -54,6 +54,10 @@ class VectorNoise(Mechanism):
     def on_means(self, means: npt.ArrayLike) -> Self:
         """The same noise on the means of other records."""
         return Value.replace(self, means=means)
+
+    def viewed(self, values: IntArray) -> Self:
+        """The same noise on the means of the records that are seen."""
+        return self.on_means(self.means[values])
 
     @cached_property
     def spread(self) -> float:

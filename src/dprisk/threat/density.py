@@ -21,8 +21,8 @@ KERNELS = 2000  # distinct values up to which a kernel estimate keeps every one
 
 def _unlisted(density: Density) -> Any:
     return fail(
-        f"{density!r} is for any number in an interval, and this takes records that can be listed: give a Prior over some "
-        "of them.",
+        f"{density!r} is for any number in an interval, and this takes records that can be listed: give a Prior over "
+        "some of them.",
         PriorError,
     )
 

@@ -105,6 +105,14 @@ class Threat(Value):
             success=Attributes(universe, tuple(secret), dict(within or {})),
         )
 
+    @property
+    def interval(self) -> tuple[Density, float]:
+        """What is believed of a record that is a number, and how near a guess must be."""
+        density: Any = self.prior
+        if not (isinstance(density, Density) and isinstance(self.success, Line)):
+            fail("The records of this threat are listed, not numbers of an interval with a Density.", ThreatError)
+        return density, self.success.within
+
     @cached_property
     def reach(self) -> Reach:
         """The sets of records that guesses can be right about, group by group."""
@@ -114,7 +122,8 @@ class Threat(Value):
     def kappa_aux(self) -> float:
         """sum_x max_g pi(S_g and a^-1(x)): the best success of an attacker who sees no output."""
         if isinstance(self.prior, Density):
-            return self.prior.heaviest(self.success.within)
+            density, within = self.interval
+            return density.heaviest(within)
         if self.success.is_exact:
             heaviest = np.zeros(self.knows.n_groups)
             np.maximum.at(heaviest, self.knows.groups, self.prior.weights)
@@ -178,8 +187,8 @@ def _require_distance_only(knows: Any, success: Success | None) -> None:
     near = isinstance(success, Line) and success.positions is None and success.within > 0
     require(
         near,
-        "No guess hits a number of an interval exactly: give a distance above 0, as in Threat.reconstruction(density, "
-        "within=0.1).",
+        "No guess hits a number of an interval exactly: the distance `within` must be above 0, as in "
+        "Threat.reconstruction(density, within=0.1).",
         ThreatError,
     )
 

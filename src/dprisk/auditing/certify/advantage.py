@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dprisk.auditing.certify.statistics import ROUNDING, as_alpha, as_delta, log_sum_exp
+from dprisk.bounds import REGISTRY, Bound, Value
 from dprisk.bounds.papers import rad_corollary_5_6
-from dprisk.bounds.registry import REGISTRY, Bound, Value
 from dprisk.errors import ThreatError, TooLargeError, as_number, fail, require
 from dprisk.guarantees import ApproxDP, Guarantee
 from dprisk.threat.threat import Threat

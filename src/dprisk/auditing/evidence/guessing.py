@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.attacks.estimate import draw_records, sets_guessed
+from dprisk.attacks.estimate import SAME, draw_records, mass_range, one_run, sets_guessed
 from dprisk.auditing.certify.advantage import Bet, Gains, epsilon_from_advantage
 from dprisk.auditing.certify.experiment import Experiment
 from dprisk.auditing.certify.statistics import clopper_pearson
@@ -25,16 +25,14 @@ from dprisk.auditing.code.targets import Target
 from dprisk.auditing.evidence.design import FEWEST_PILOT_RUNS, MOST_LEARNED, PILOT_CELLS, PILOT_RUNS, pilot_runs
 from dprisk.auditing.evidence.learned import EVERY, Learner
 from dprisk.auditing.evidence.scores import GuessScorer, KnownScorer, Scorer
-from dprisk.bounds import evaluate
-from dprisk.bounds.registry import Bounded
+from dprisk.bounds import Bounded, evaluate
 from dprisk.errors import ParameterError, require
-from dprisk.exact import block_size, posterior
+from dprisk.exact import beliefs, block_size
 from dprisk.guarantees import ApproxDP
 from dprisk.mechanisms.combined import number_of, take
 from dprisk.threat.threat import Threat
 from dprisk.types import FloatArray, IntArray
 
-SAME = 1e-12  # masses that differ by less are the same
 ROUNDED = 1e-4  # more than `Gains` adds to a mass of at most 1
 
 
@@ -72,21 +70,15 @@ class Guessing(Experiment[Gains]):
         step = block_size(self.threat.reach, self.size)
         for start in range(0, drawn.size, step):
             mine = slice(start, start + step)
-            total = total + self._values(take(outputs, mine), drawn[mine])
+            total = total + Gains.of(*one_run(self.threat, self._chosen(take(outputs, mine)), drawn[mine]))
         return total
-
-    def _values(self, outputs: Any, drawn: IntArray) -> Gains:
-        reach = self.threat.reach
-        chosen = self._chosen(outputs)
-        right = reach.union(chosen)[drawn, np.arange(drawn.size)] > 0
-        return Gains.of(np.minimum(1.0, self._masses[chosen].sum(axis=0)), right)
 
     def _chosen(self, outputs: Any) -> IntArray:
         """The number of the set guessed in each group, groups x outputs."""
         reach = self.threat.reach
         if isinstance(self.scorer, GuessScorer):
             return sets_guessed(self.scorer.guesser, outputs, self.threat, np.random.default_rng(self.scorer.seed))
-        believed = posterior(self._scores(outputs), self.threat.prior.weights)
+        believed = beliefs(self._scores(outputs), self.threat.prior.weights)
         return reach.first_best(reach.sums(believed) - self._masses[:, None])
 
     def _scores(self, outputs: Any) -> FloatArray:
@@ -214,13 +206,6 @@ class Guessing(Experiment[Gains]):
         weights, groups = self.threat.prior.weights.tolist(), self.threat.knows.groups.tolist()
         sets = self.threat.reach.members()
         return weights, groups, sets.indices.tolist(), sets.indptr.tolist(), self.bet
-
-
-def mass_range(threat: Threat) -> tuple[float, float]:
-    """The least and the largest prior mass of what an attacker can be right about, over its guesses in all groups."""
-    masses = threat.reach.sums(threat.prior.weights[:, None])
-    least, most = -threat.reach.best(-masses).sum(), threat.reach.best(masses).sum()
-    return max(0.0, float(least)), min(1.0, float(most))
 
 
 def bet_on(threat: Threat, variance: float | None = None, runs: int = 1, alpha: float = 0.5) -> Bet:

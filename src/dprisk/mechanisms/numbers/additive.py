@@ -119,6 +119,10 @@ class Additive(Mechanism):
         inside = self.noise.between(low - self.positions[:, None], high - self.positions[:, None])
         return inside / np.exp(self._log_inside)[:, None] if self.is_truncated else inside
 
+    def viewed(self, values: IntArray) -> Additive:
+        """Noise on the positions of the records that are seen."""
+        return Additive(self.positions[values], self.noise, self.interval, self.ends)
+
     def binned(self, edges: FloatArray) -> Binned:
         """The mechanism that tells only between which of the edges the output lies (the ends of `bounds` are added)."""
         return Binned(self, edges)

@@ -1,0 +1,212 @@
+"""The register of exact results: when each applies, how it computes, who proved it. `solve` takes the first that does.
+
+Structure first, then break points on a line, then enumeration of the outputs.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from dprisk.errors import MechanismError, TooLargeError, fail, require
+from dprisk.exact import breakpoints, closed_forms, theorem
+from dprisk.exact.certified import enclose
+from dprisk.exact.histograms import histogram_encoding
+from dprisk.exact.independent_scores import right_angled_means
+from dprisk.exact.optimum import Optimum
+from dprisk.mechanisms import GRR, SHE, Mechanism, OnInterval, SetProtocol, VectorGaussian
+from dprisk.mechanisms.numbers.additive import Additive
+from dprisk.mechanisms.vectors import VectorNoise
+from dprisk.registers import Register
+from dprisk.threat.prior import Prior
+from dprisk.threat.threat import Threat
+from dprisk.types import FloatArray
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Form:
+    """One way to the exact optimum.
+
+    `applies` tells whether it is for a mechanism (in its `sufficient` form) and a threat; `optimum` computes, or
+    returns None if it finds on the way that it is not. The advantage on each record and the success alone are read
+    off the optimum unless `by_record` and `success` say how else to get them. `source` is who proved it.
+    """
+
+    name: str
+    source: str
+    applies: Callable[[Any, Threat], bool]
+    optimum: Callable[[Any, Threat], Optimum | None]
+    by_record: Callable[[Any, Threat], FloatArray] | None = None
+    success: Callable[[Any, Threat], float] | None = None
+
+
+def solve(mechanism: Mechanism, threat: Threat) -> Optimum:
+    """RAD and ReRo of the best attackers, exactly; refuses what would take an enumeration beyond reach."""
+
+    def optimum(form: Form, simple: Mechanism) -> Optimum | None:
+        found = form.optimum(simple, threat)
+        return None if found is None else replace(found, by=form.name)
+
+    return _by_first_form(mechanism, threat, optimum)
+
+
+def best_success(mechanism: Mechanism, threat: Threat) -> float:
+    """ReRo alone, at half the work where the outputs must be listed."""
+
+    def success(form: Form, simple: Mechanism) -> float | None:
+        if form.success is not None:
+            return form.success(simple, threat)
+        found = form.optimum(simple, threat)
+        return None if found is None else found.success
+
+    return _by_first_form(mechanism, threat, success)
+
+
+def advantage_by_record(mechanism: Mechanism, threat: Threat) -> FloatArray:
+    """The advantage of the best attacker on each record, ties broken at random: who is most at risk."""
+
+    def by_record(form: Form, simple: Mechanism) -> FloatArray | None:
+        if form.by_record is not None:
+            return form.by_record(simple, threat)
+        found = form.optimum(simple, threat)
+        return None if found is None else found.by_record
+
+    return _by_first_form(mechanism, threat, by_record)
+
+
+def _by_first_form(mechanism: Mechanism, threat: Threat, compute: Callable[[Form, Mechanism], Found | None]) -> Found:
+    """What the first form that applies computes."""
+    require_match(mechanism, threat)
+    simple = mechanism.sufficient()
+    for form in FORMS:
+        if form.applies(simple, threat) and (found := compute(form, simple)) is not None:
+            return found
+    return fail(
+        f"{mechanism!r} has {_many(simple.n_outputs)} outputs for {simple.size} records and no closed form for "
+        "this threat, so the exact value is out of reach; `assess` estimates it.",
+        TooLargeError,
+    )
+
+
+def require_match(mechanism: Mechanism, threat: Threat) -> None:
+    """Refuse a mechanism and a threat over different records, or over the same in another order."""
+    require(
+        mechanism.size == threat.prior.size,
+        f"The mechanism takes {_many(mechanism.size)} records, the prior has {_many(threat.prior.size)}; they must be "
+        "the same.",
+        MechanismError,
+    )
+    order, labels = mechanism.labels, threat.prior.labels
+    if order is not None and labels is not None and order != labels:
+        own, other = next((own, other) for own, other in zip(order, labels, strict=True) if own != other)
+        fail(
+            f"The mechanism's records are not the prior's in the same order: {own!r} here is {other!r} there; "
+            "make the mechanism with nodes=prior.labels (a graph) or universe=prior.labels (a release).",
+            MechanismError,
+        )
+
+
+def _many(count: float) -> str:
+    return f"{count:.10g}" if count < 1e10 else f"{count:.3g}" if math.isfinite(count) else "infinitely many"
+
+
+def register(form: Form) -> None:
+    """Add a closed form, to be tried after those that are there and before break points and enumeration."""
+    FORMS.add(form, before=FALL_BACK)
+
+
+def _one_record(threat: Threat) -> bool:
+    """Whether a guess is right about one record at most, as with exact success."""
+    return threat.success.is_exact or threat.reach.is_single
+
+
+def _simplest(threat: Threat) -> bool:
+    """A uniform prior, nothing known, exact success."""
+    return threat.knows.is_none and threat.prior.is_uniform and _one_record(threat)
+
+
+def _repeated_means(mechanism: VectorNoise, threat: Threat) -> Optimum | None:
+    """A uniform prior, nothing known, exact reconstruction, and several records for some outputs' laws.
+
+    Let there be one record for each of n laws. ReRo is the integral of the largest density over the number of records,
+    RAD is 1 / records less: n / records times those of the mechanism on the n laws under a uniform prior.
+    """
+    distinct = np.unique(mechanism.means, axis=0)
+    if len(distinct) == mechanism.size:
+        return None
+    found = solve(mechanism.on_means(distinct), Threat(Prior.uniform(len(distinct))))
+    share = len(distinct) / mechanism.size
+    advantage, success = share * found.advantage_by_group, share * found.success_by_group
+    return Optimum(advantage, success, None, error=share * found.error)
+
+
+FALL_BACK = "break points"  # the first form that closed forms come before
+FORMS: Register[Form] = Register(
+    "form",
+    (
+        Form(
+            "enclosed",
+            "dprisk, by RAD Theorem 4.3",
+            lambda mechanism, threat: isinstance(mechanism, OnInterval),
+            enclose,
+        ),
+        Form(
+            "sets",
+            "dprisk, theory 2a; RAD Examples 4.4-4.6 for nothing and for everything known",
+            lambda mechanism, threat: (
+                isinstance(mechanism, SetProtocol) and (threat.knows.is_all or _one_record(threat))
+            ),
+            closed_forms.set_protocol,
+        ),
+        Form(
+            "randomised response",
+            "dprisk; RAD Example 4.4 for exact success",
+            lambda mechanism, threat: isinstance(mechanism, GRR),
+            closed_forms.randomised_response,
+        ),
+        Form(
+            "nearest position",
+            "RAD equations 70 and 75",
+            lambda mechanism, threat: isinstance(mechanism, Additive) and mechanism.is_open and _simplest(threat),
+            closed_forms.nearest_position,
+        ),
+        Form(
+            "histogram encoding",
+            "dprisk",
+            lambda mechanism, threat: isinstance(mechanism, SHE) and _simplest(threat),
+            histogram_encoding,
+        ),
+        Form(
+            "repeated means",
+            "dprisk",
+            lambda mechanism, threat: isinstance(mechanism, VectorNoise) and _simplest(threat),
+            _repeated_means,
+        ),
+        Form(
+            "right-angled means",
+            "dprisk",
+            lambda mechanism, threat: isinstance(mechanism, VectorGaussian),
+            right_angled_means,
+        ),
+        Form(
+            FALL_BACK,
+            "dprisk, by RAD Theorem 4.3",
+            lambda mechanism, threat: isinstance(mechanism, Additive),
+            breakpoints.optimum,
+            breakpoints.by_record,
+            breakpoints.success,
+        ),
+        Form(
+            "every output",
+            "RAD Theorem 4.3",
+            lambda mechanism, threat: mechanism.is_listable,
+            theorem.enumerate_outputs,
+            theorem.enumerate_by_record,
+            theorem.enumerate_success,
+        ),
+    ),
+)

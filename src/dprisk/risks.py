@@ -1,0 +1,426 @@
+"""What a release risks: of a mechanism, and of anything that keeps a guarantee. Both answers read alike."""
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from dprisk import bounds, exact
+from dprisk.answers import Answer, Row
+from dprisk.attacks.estimate import Estimate
+from dprisk.errors import DpriskError, ThreatError, TooLargeError, as_whole, require
+from dprisk.exact.certified import Enclosed
+from dprisk.exact.optimum import Optimum
+from dprisk.guarantees import Guarantee
+from dprisk.mechanisms import Mechanism
+from dprisk.rounding import plain, significant_up
+from dprisk.threat import Threat
+from dprisk.types import FloatArray
+
+MOST_AT_RISK = 3
+SMALL = 1000  # records up to which breakdown and bounds are shown without being asked for
+
+
+@dataclass(frozen=True)
+class GroupRisk:
+    """The risk of the people in one knowledge group, as shares of that group."""
+
+    name: Any
+    prior_mass: float
+    advantage: float
+    success: float
+    baseline: float
+
+
+class Assessment(Answer):
+    """What the best attacker gains.
+
+    `advantage` (RAD) is success on a participant minus success on somebody who did not take part, `success` (ReRo)
+    the best success with the output, `baseline` the best without. Each is of the attacker that is best at it.
+    """
+
+    threat: Threat
+
+    @property
+    @abstractmethod
+    def advantage(self) -> float:
+        """RAD."""
+
+    @property
+    @abstractmethod
+    def success(self) -> float:
+        """ReRo."""
+
+    @property
+    @abstractmethod
+    def exact(self) -> bool:
+        """Whether advantage and success are those of the subject itself, neither measured nor bounded."""
+
+    @property
+    @abstractmethod
+    def source(self) -> str:
+        """What the advantage is computed by."""
+
+    @property
+    def baseline(self) -> float:
+        """The best success without seeing the output."""
+        return self.threat.baseline
+
+    @property
+    def normalised_advantage(self) -> float:
+        """Advantage over 1 - kappa_pi: 1 means always right on participants and never on others (RAD section 4)."""
+        most = 1 - self.threat.prior.collision_probability
+        return self.advantage / most if most > 1e-15 else 0.0
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """The four numbers."""
+        names = ("advantage", "success", "baseline", "normalised_advantage")
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def rows(self) -> list[Row]:
+        """The four numbers, and how they were found."""
+        return [
+            ("baseline", plain(self.baseline), "guessed right without the report"),
+            ("success (ReRo)", self._shown("success"), "guessed right with the report, at best"),
+            ("advantage (RAD)", self._shown("advantage"), "right on participants minus right on others"),
+            (
+                "normalised",
+                f"{100 * self.normalised_advantage:.1f} %",
+                "100 %: right on all participants, on no other",
+            ),
+            *self._found(),
+        ]
+
+    @abstractmethod
+    def _shown(self, which: str) -> str:
+        """One of the numbers as it is printed."""
+
+    @abstractmethod
+    def _found(self) -> list[Row]:
+        """How the numbers were found, and what they compare with."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """What every assessment tells, ready for JSON."""
+        return super().to_dict() | {"exact": self.exact, "threat": self.threat.describe()}
+
+    def _goal(self) -> str:
+        return "" if self.threat.success.is_exact else f" {self.threat.success.describe()}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Risk(Assessment):
+    """The risk of a mechanism.
+
+    Where `exact` is False, it is a Monte Carlo estimate (`estimate`), or its numbers are the upper of two certified
+    bounds (`enclosed`); both come with intervals.
+    """
+
+    mechanism: Mechanism
+    threat: Threat
+    optimum: Optimum
+
+    @property
+    def advantage(self) -> float:
+        """RAD of the best attacker."""
+        return self.optimum.advantage
+
+    @property
+    def success(self) -> float:
+        """ReRo of the best attacker."""
+        return self.optimum.success
+
+    @property
+    def baseline(self) -> float:
+        """The best success without seeing the output."""
+        return self.enclosed.baseline if self.enclosed else super().baseline
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """Runs, alpha and intervals of a Monte Carlo result; None where the result is computed."""
+        return self.optimum if isinstance(self.optimum, Estimate) else None
+
+    @property
+    def enclosed(self) -> Enclosed | None:
+        """The certified bounds on the risk of records that are numbers; None for records that are listed."""
+        return self.optimum if isinstance(self.optimum, Enclosed) else None
+
+    @property
+    def advantage_interval(self) -> tuple[float, float]:
+        """Where the advantage lies: an exact one is its own interval."""
+        return self._interval("advantage")
+
+    @property
+    def success_interval(self) -> tuple[float, float]:
+        """Where the success lies: an exact one is its own interval."""
+        return self._interval("success")
+
+    def _interval(self, which: str) -> tuple[float, float]:
+        held = self.estimate or self.enclosed
+        low, high = getattr(held, f"{which}_interval") if held else (getattr(self, which),) * 2
+        return low, high
+
+    @property
+    def exact(self) -> bool:
+        """Whether advantage and success are computed, neither measured nor bounded."""
+        return self.estimate is None and self.enclosed is None
+
+    @property
+    def about(self) -> str:
+        """The mechanism."""
+        return self.mechanism.brief()
+
+    @property
+    def source(self) -> str:
+        """Computed, measured or enclosed."""
+        return "exact" if self.exact else "estimate" if self.estimate else "certified bounds"
+
+    @cached_property
+    def bounds(self) -> "WorstCase":
+        """What the mechanism's guarantee alone would tell, for comparison."""
+        return WorstCase(self.mechanism.guarantee(), self.threat)
+
+    @cached_property
+    def by_record(self) -> FloatArray:
+        """The best attacker's advantage on each record; the prior's mean of it is `advantage`. For exact risks only."""
+        require(
+            self.exact, f"There is no breakdown by record of {self.source}; `by_group` has one by group.", TooLargeError
+        )
+        return exact.advantage_by_record(self.mechanism, self.threat)
+
+    @cached_property
+    def by_group(self) -> tuple[GroupRisk, ...]:
+        """The risk in each knowledge group that the prior gives any mass."""
+        pi, reach = self.threat.prior.weights, self.threat.reach
+        mass = np.bincount(self.threat.knows.groups, weights=pi)
+        blind = reach.best(reach.sums(pi[:, None]))[:, 0]
+        parts = (self.optimum.advantage_by_group, self.optimum.success_by_group, blind)
+        names = self.threat.knows.names
+        return tuple(
+            GroupRisk(names[x], float(mass[x]), *(float(part[x] / mass[x]) for part in parts))
+            for x in np.flatnonzero(mass)
+        )
+
+    def most_at_risk(self, count: int = 5) -> list[tuple[Any, float]]:
+        """The records of positive probability with the largest advantage, as (label, advantage)."""
+        prior, count = self.threat.prior, as_whole("count", count, least=0)
+        order = prior.support[np.argsort(-self.by_record[prior.support], kind="stable")][:count]
+        return [(prior.name(int(record)), float(self.by_record[record])) for record in order]
+
+    def _shown(self, which: str) -> str:
+        value = getattr(self, which)
+        if self.exact:
+            return plain(value)
+        low, high = self._interval(which)
+        return f"{plain(value)} [{plain(low)}, {plain(high)}]"
+
+    def _found(self) -> list[Row]:
+        if self.estimate:
+            told = f"from {self.estimate.runs} outputs, intervals at {100 * (1 - self.estimate.alpha):g} %"
+            return [("computed", "estimate", told)]
+        if self.enclosed:
+            return [("computed", "enclosed", f"certified bounds, at most {self.enclosed.gap:.0e} apart")]
+        if self.optimum.is_proven:
+            how = ("computed", "exactly", "no sampling error")
+        else:
+            how = ("computed", "numerically", f"error about {self.optimum.error:.0e}")
+        return [how, *self._most_at_risk_rows(), *self._bound_rows()] if self._is_quick else [how]
+
+    @property
+    def _is_quick(self) -> bool:
+        """Whether breakdown and bounds cost little beside the result itself."""
+        listed = SMALL**2 / self.mechanism.n_outputs  # records, where outputs are gone through
+        most = {"sets": SMALL, "nearest position": SMALL // 10, "break points": SMALL // 10}
+        return self.mechanism.size <= min(SMALL, most.get(self.optimum.by, listed))
+
+    def _most_at_risk_rows(self) -> list[Row]:
+        """The records most at risk, where that is known and differs between records."""
+        try:
+            worst = self.most_at_risk(MOST_AT_RISK)
+        except DpriskError:  # no list of outputs to break the risk down by
+            return []
+        if worst[0][1] - min(self.by_record[self.threat.prior.support]) < 1e-9:
+            return []
+        return [("most at risk", plain(advantage), str(name)) for name, advantage in worst]
+
+    def _bound_rows(self) -> list[Row]:
+        """What the mechanism's guarantee alone would tell, where that is known."""
+        try:
+            worst = self.bounds
+        except DpriskError:
+            return []
+        return [
+            ("bound on success", significant_up(worst.success, 4), worst.success_bound.bound.source),
+            ("bound on advantage", significant_up(worst.advantage, 4), worst.advantage_bound.bound.source),
+        ]
+
+    def sentence(self) -> str:
+        """The risk in natural frequencies."""
+        people = _people(self.success, self.baseline, self.advantage)
+        right, blind, more = (round(share * people) for share in (self.success, self.baseline, self.advantage))
+        about = "about " if self.estimate else ""
+        if self.threat.knows.is_all and not self.threat.knows.is_none:
+            return (
+                f"Of {people} people whose record is known, an attacker rightly says of {about}{more} more that they "
+                f"took part than it wrongly says of {people} who did not."
+            )
+        adds_up = abs(self.success - self.baseline - self.advantage) < 1e-9
+        right = blind + more if adds_up else right  # so that the rounded numbers add up too
+        both = (
+            f"Of {people} people like this one, an attacker guesses {about}{right} right{self._goal()} "
+            f"after seeing the report, {blind} without it"
+        )
+        if adds_up:
+            return f"{both}; taking part adds {about}{more}."
+        return (
+            f"{both}. An attacker who bets on what the report gives away, rather than on what is likely anyway, "
+            f"gains from those who take part: taking part adds {about}{more}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but breakdowns and bounds, ready for JSON."""
+        return super().to_dict() | {
+            "estimate": self.estimate.to_dict() if self.estimate else None,
+            "enclosed": self.enclosed.to_dict() if self.enclosed else None,
+            "numerical_error": self.optimum.error if self.exact else None,
+            "mechanism": self.mechanism.to_dict(),
+        }
+
+    def __repr__(self) -> str:
+        kind = "exact" if self.optimum.is_proven else "numerical"
+        if self.estimate:
+            kind = f"estimate from {self.estimate.runs} outputs"
+        elif self.enclosed:
+            kind = f"certified within {self.enclosed.gap:.1e}"
+        numbers = f"advantage={self.advantage:.6g}, success={self.success:.6g}, baseline={self.baseline:.6g}"
+        return f"Risk({numbers}, {kind})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WorstCase(Assessment):
+    """The risk of a guarantee: bounds on every mechanism that keeps it, the tightest for each number.
+
+    `thorough` also solves the optimisation problems for more than a few dozen records.
+    """
+
+    guarantee: Guarantee
+    threat: Threat
+    thorough: bool = False
+
+    def __post_init__(self) -> None:
+        self.guarantee.require_replace_one()
+
+    @cached_property
+    def on_advantage(self) -> bounds.Evaluation:
+        """Every bound on the advantage."""
+        return bounds.evaluate(self.guarantee, self.threat, "advantage", self.thorough)
+
+    @cached_property
+    def on_success(self) -> bounds.Evaluation:
+        """Every bound on the success."""
+        return bounds.evaluate(self.guarantee, self.threat, "success", self.thorough)
+
+    @property
+    def advantage_bound(self) -> bounds.Value:
+        """The tightest bound on the advantage."""
+        return self.on_advantage.values[0]
+
+    @property
+    def success_bound(self) -> bounds.Value:
+        """The tightest bound on the success."""
+        return self.on_success.values[0]
+
+    @property
+    def advantage(self) -> float:
+        """No mechanism with this guarantee has a larger RAD."""
+        return min(self.advantage_bound.number, 1 - self.threat.prior.collision_probability)
+
+    @property
+    def success(self) -> float:
+        """No mechanism with this guarantee has a larger ReRo."""
+        return min(self.success_bound.number, 1.0)
+
+    @property
+    def exact(self) -> bool:
+        """False: these are bounds. Whether they are attained is told by `advantage_bound.attained`."""
+        return False
+
+    @property
+    def about(self) -> str:
+        """The guarantee."""
+        return self.guarantee.brief()
+
+    @property
+    def source(self) -> str:
+        """Who proved the tightest bound on the advantage."""
+        return self.advantage_bound.bound.source
+
+    def _shown(self, which: str) -> str:
+        return f"<= {significant_up(getattr(self, which), 4)}"
+
+    def _found(self) -> list[Row]:
+        return [
+            (f"{which} by", "attained" if value.attained else "bound", value.bound.source)
+            for which, value in (("success", self.success_bound), ("advantage", self.advantage_bound))
+        ]
+
+    def worst_mechanism(self, which: Literal["advantage", "success"] = "advantage") -> Mechanism | None:
+        """A mechanism with this guarantee that attains the tightest bound, where one is known."""
+        values = (self.on_advantage if which == "advantage" else self.on_success).values
+        for value in values:
+            as_tight = value.number <= values[0].number * (1 + 1e-9)
+            if as_tight and value.attained and value.bound.worst:
+                return value.bound.worst(self.guarantee, self.threat).labelled(self.threat.prior.labels)
+        return None
+
+    def match_among(self, people: int) -> tuple[bounds.Value, bounds.Value]:
+        """The tightest bounds on a guess that matches at least one of so many people, and a random one of them.
+
+        For records drawn independently from the prior, and no knowledge of any of them.
+        """
+        people = as_whole("people", people)
+        both: tuple[Literal["match among many"], Literal["match of a random one"]]
+        both = ("match among many", "match of a random one")
+        some, one = (bounds.evaluate(self.guarantee, self.threat, which, people=people) for which in both)
+        for found in (some, one):
+            require(len(found.values) > 0, f"This bound {next(iter(found.obstacles.values()), '')}.", ThreatError)
+        return some.values[0], one.values[0]
+
+    def sentence(self) -> str:
+        """The risk in natural frequencies, rounded up."""
+        people = _people(self.success, self.baseline, self.advantage)
+        of, blind = people, round(self.baseline * people)
+        right, more = (math.ceil(share * people - 1e-9) for share in (self.success, self.advantage))
+        return (
+            f"Of {of} people like this one, an attacker guesses at most {right} right{self._goal()} after seeing "
+            f"the report, {blind} without it; taking part adds at most {more}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        return super().to_dict() | {
+            "guarantee": self.guarantee.to_dict(),
+            "advantage_bound": self.advantage_bound.to_dict(),
+            "success_bound": self.success_bound.to_dict(),
+            "worst_mechanism": (worst := self.worst_mechanism()) and worst.to_dict(),
+            "bounds": [value.to_dict() for value in self.on_advantage.values + self.on_success.values],
+            "obstacles": self.on_advantage.obstacles | self.on_success.obstacles,
+        }
+
+    def __repr__(self) -> str:
+        most = f"advantage<={significant_up(self.advantage)}, success<={significant_up(self.success)}"
+        numbers = f"{most}, baseline={self.baseline:.6g}"
+        return f"WorstCase({numbers}, by {self.source})"
+
+
+def _people(*shares: float) -> int:
+    """The smallest power of ten, at least 1000, at which no share that counts vanishes by rounding."""
+    smallest = min((share for share in shares if share > 1e-9), default=1.0)
+    people = 1000
+    while smallest * people < 1 and people < 10**9:
+        people *= 10
+    return people
