@@ -19,6 +19,7 @@ from dprisk.mechanisms.tabled import Tabled
 from dprisk.parameters import Parameter
 from dprisk.tables import as_floats
 from dprisk.types import AnyArray, FloatArray, IntArray
+from dprisk.values import Value
 
 Ends = Literal["clamp", "truncate"]
 NOT_KNOWN = "Which epsilon a noise given by its density keeps is not known, only its risk."
@@ -121,7 +122,7 @@ class Additive(Mechanism):
 
     def viewed(self, values: IntArray) -> Additive:
         """Noise on the positions of the records that are seen."""
-        return Additive(self.positions[values], self.noise, self.interval, self.ends)
+        return Value.replace(self, positions=self.positions[values])
 
     def binned(self, edges: FloatArray) -> Binned:
         """The mechanism that tells only between which of the edges the output lies (the ends of `bounds` are added)."""
@@ -204,6 +205,10 @@ class Laplace(Additive):
             require(spread > 0, "All positions coincide; give the scale of the noise instead.", MechanismError)
             scale = spread / epsilon
         super().__init__(positions, LaplaceNoise(scale), interval, ends)
+
+    def viewed(self, values: IntArray) -> Laplace:
+        """The scale stays; what epsilon that is depends on the positions."""
+        return Laplace(self.positions[values], scale=self.scale, interval=self.interval, ends=self.ends)
 
     @property
     def scale(self) -> float:
