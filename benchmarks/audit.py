@@ -112,7 +112,7 @@ def best_chance(row: Row, runs: int) -> float:
 
 def ldp_auditor_at_expected_counts(mechanism: Mechanism, runs: int) -> float:
     """What LDP-Auditor would certify with so many runs in each of its two arms, by an attack that always answers."""
-    success = exact.best_success(mechanism, Threat(Prior.uniform(mechanism.size)))
+    success = exact.solve(mechanism, Threat(Prior.uniform(mechanism.size))).success
     wrong = (1 - success) / (mechanism.size - 1)
     return statistics.ldp_auditor(success * runs, wrong * runs, runs, ALPHA)
 

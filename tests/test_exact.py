@@ -309,10 +309,8 @@ def test_success_alone_is_the_same_success() -> None:
     rng = np.random.default_rng(6)
     mechanism = Matrix(rng.dirichlet(np.ones(7), size=5))
     for threat in (Threat(Prior.zipf(5)), Threat(Prior.zipf(5), [0, 1, 0, 1, 2], Line(1.0))):
-        assert exact.best_success(mechanism, threat) == pytest.approx(exact.solve(mechanism, threat).success)
-    assert exact.best_success(GRR(5, 1.0), Threat(Prior.zipf(5))) == pytest.approx(
-        exact.solve(GRR(5, 1.0), Threat(Prior.zipf(5))).success
-    )
+        for listed in (mechanism, GRR(5, 1.0)):
+            assert exact.enumerate_success(listed, threat) == pytest.approx(exact.solve(listed, threat).success)
 
 
 def test_the_attack_breaks_ties_at_random_and_refuses_the_impossible() -> None:

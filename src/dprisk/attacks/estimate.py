@@ -198,22 +198,14 @@ def measure(
         gain = right - mass[chosen]
         by_group += gain.sum(axis=1), right.sum(axis=1)
         gains[now], successes[now] = gain.sum(axis=0), right.sum(axis=0)
-    intervals = _intervals(gains, successes, threat, alpha, are_hits=mechanism is None)
-    by_group /= runs
-    return Estimate(by_group[0], by_group[1], None, runs, alpha, *intervals)
-
-
-def _intervals(
-    gains: FloatArray, successes: FloatArray, threat: Threat, alpha: float, are_hits: bool
-) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Of advantage and success; `are_hits` if the successes are 0 or 1, and so binomial."""
     least, most = mass_range(threat)
-    if not are_hits:
-        return mean_interval(gains, -most, 1 - least, alpha), mean_interval(successes, 0.0, 1.0, alpha)
-    low, high = proportion_interval(int(successes.sum()), successes.size, alpha)
-    if most - least <= SAME:  # every guess has the same mass: gains are hits less a constant
-        return (low - most, high - least), (low, high)
-    return mean_interval(gains, -most, 1 - least, alpha), (low, high)
+    hits = None if mechanism is not None else int(successes.sum())  # what was counted is binomial
+    success = mean_interval(successes, 0.0, 1.0, alpha) if hits is None else proportion_interval(hits, runs, alpha)
+    advantage = mean_interval(gains, -most, 1 - least, alpha)
+    if hits is not None and most - least <= SAME:  # gains are hits less a constant
+        advantage = success[0] - most, success[1] - least
+    by_group /= runs
+    return Estimate(by_group[0], by_group[1], None, runs, alpha, advantage, success)
 
 
 def one_run(threat: Threat, chosen: IntArray, drawn: IntArray) -> tuple[FloatArray, BoolArray]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,11 +44,6 @@ class NamedAttack:
     needs: tuple[str, ...]
     build: Callable[..., Guesser]
 
-    def to_dict(self) -> dict[str, str]:
-        """What there is to know about the attack, ready for JSON."""
-        needs = ", ".join(self.needs) or "nothing"
-        return {"name": self.name, "title": self.title, "explanation": self.explanation, "needs": needs}
-
 
 def make(name: str, mechanism: Mechanism, threat: Threat, **more: Any) -> Guesser:
     """An attack by its name, for a mechanism and a threat; refused if it is not for the mechanism's outputs.
@@ -78,42 +74,37 @@ def register(attack: NamedAttack) -> None:
     NAMED.add(attack)
 
 
-_RANDOM_MEMBER = "guess any record that the report names, any at all if it names none"
+_ON, _FULL = ("mechanism",), ("mechanism", "threat")
+_REPORTED, _MEMBER = "guess the reported record", "guess any record that the report names, any at all if it names none"
 
-# The thesis's names: section 5.3, and section 9.4 by protocol.
+# The best ones, and the thesis's by its names: section 5.3, and section 9.4 by protocol.
 NAMED: Register[NamedAttack] = Register(
     "attack",
     (
-        NamedAttack(
-            "OPTIMAL",
-            "best attacker",
-            "guess what gains most by the output; no attack has a larger advantage (RAD Algorithm 1)",
-            ("mechanism", "threat"),
-            OptimalAttack,
-        ),
+        NamedAttack("OPTIMAL", "best attacker", "no attack gains more (RAD Algorithm 1)", _FULL, OptimalAttack),
         NamedAttack(
             "OPTIMAL-SUCCESS",
             "most successful attacker",
-            "guess what is likeliest after the output; no attack succeeds more often",
-            ("mechanism", "threat"),
-            lambda mechanism, threat: OptimalAttack(mechanism, threat, maximise="success"),
+            "guess what is likeliest after the output; no attack is right more often",
+            _FULL,
+            partial(OptimalAttack, maximise="success"),
         ),
         NamedAttack(
             "SIMPLIFIED",
             "simplified rule for DP-SGD",
             "guess by inner products with the records' gradients (RAD Algorithm 2)",
-            ("mechanism", "threat"),
+            _FULL,
             SimplifiedAttack,
         ),
         NamedAttack(
             "SIMPLIFIED-NORMS",
-            "simplified rule with norms",
+            "simplified rule for DP-SGD, with norms",
             "the same for gradients of unequal lengths",
-            ("mechanism", "threat"),
-            lambda mechanism, threat: SimplifiedAttack(mechanism, threat, norms=True),
+            _FULL,
+            partial(SimplifiedAttack, norms=True),
         ),
-        NamedAttack("UNI", "report, uniform prior", "guess the reported record", (), Report),
-        NamedAttack("TRUE", "report, true prior", "guess the reported record", (), Report),
+        NamedAttack("UNI", "report, uniform prior", _REPORTED, (), Report),
+        NamedAttack("TRUE", "report, true prior", _REPORTED, (), Report),
         NamedAttack("PRIOR", "prior alone", "guess the likeliest record, whatever is reported", ("prior",), MostCommon),
         NamedAttack(
             "EST",
@@ -129,25 +120,13 @@ NAMED: Register[NamedAttack] = Register(
             ("model",),
             Correlation,
         ),
-        NamedAttack("GRR", "report of randomised response", "guess the reported record", (), Report),
-        NamedAttack("SS", "subset selection", _RANDOM_MEMBER, ("mechanism",), RandomMember),
-        NamedAttack("SUE", "symmetric unary encoding", _RANDOM_MEMBER, ("mechanism",), RandomMember),
-        NamedAttack("OUE", "optimised unary encoding", _RANDOM_MEMBER, ("mechanism",), RandomMember),
-        NamedAttack(
-            "SHE",
-            "summation with histogram encoding",
-            "guess the record of largest likelihood; serves every mechanism",
-            ("mechanism",),
-            Likeliest,
-        ),
-        NamedAttack(
-            "THE",
-            "thresholding with histogram encoding",
-            "guess any record whose noisy entry exceeds a threshold",
-            ("mechanism",),
-            AboveThreshold,
-        ),
-        NamedAttack("BLH", "binary local hashing", _RANDOM_MEMBER, ("mechanism",), RandomMember),
-        NamedAttack("OLH", "optimised local hashing", _RANDOM_MEMBER, ("mechanism",), RandomMember),
+        NamedAttack("GRR", "randomised response", _REPORTED, (), Report),
+        NamedAttack("SS", "subset selection", _MEMBER, _ON, RandomMember),
+        NamedAttack("SUE", "symmetric unary encoding", _MEMBER, _ON, RandomMember),
+        NamedAttack("OUE", "optimised unary encoding", _MEMBER, _ON, RandomMember),
+        NamedAttack("SHE", "summed histogram encoding", "guess the record of largest likelihood", _ON, Likeliest),
+        NamedAttack("THE", "thresholded histogram encoding", "guess any entry that is large", _ON, AboveThreshold),
+        NamedAttack("BLH", "binary local hashing", _MEMBER, _ON, RandomMember),
+        NamedAttack("OLH", "optimised local hashing", _MEMBER, _ON, RandomMember),
     ),
 )

@@ -13,6 +13,7 @@ from dprisk.mechanisms import Mechanism
 from dprisk.threat.threat import Threat
 
 Bounded = Literal["advantage", "success", "match among many", "match of a random one"]
+Only = Literal["nothing known", "exact success", "uniform prior"]
 Notion = Literal["any", "pair", "one pair", "pure"]
 NOTIONS: dict[Notion, str] = {
     "any": "any guarantee",
@@ -20,6 +21,9 @@ NOTIONS: dict[Notion, str] = {
     "one pair": "one epsilon and delta",
     "pure": "pure DP",
 }
+UNINFORMED: tuple[Only, ...] = ("nothing known",)
+EXACT: tuple[Only, ...] = ("nothing known", "exact success")
+UNIFORM: tuple[Only, ...] = ("nothing known", "exact success", "uniform prior")
 FEW = 60  # records up to which optimisation problems are solved without being asked for
 VERY_FEW = 15  # the same where every pair of records counts
 MANY = 300  # records up to which all pairs of them are listed without being asked for
@@ -31,18 +35,17 @@ class Bound:
 
     `notion` is what it reads off the guarantee: its curve ("any"), a pair epsilon, delta ("pair": every pair that the
     guarantee implies is tried; "one pair": only if it is one), or its epsilon at delta 0 ("pure"). `formula` takes the
-    guarantee, or epsilon and delta, or epsilon, and the threat (and, for matches among many, how many people).
+    guarantee, or epsilon and delta, or epsilon, and the threat (and, for matches among many, how many people). It holds
+    `only` for threats with these properties.
     """
 
     name: str
-    bounds: Bounded
     source: str
     statement: str
     notion: Notion
     formula: Callable[..., float | programs.Certified]
-    knows_nothing: bool = False
-    exact_success: bool = False
-    uniform_prior: bool = False
+    only: tuple[Only, ...] = ()
+    bounds: Bounded = "advantage"
     most_records: float = math.inf
     attained: str = ""
     is_attained: Callable[[Guarantee, Threat], bool] = lambda guarantee, threat: False
@@ -50,11 +53,11 @@ class Bound:
 
     def obstacle(self, guarantee: Guarantee, threat: Threat, thorough: bool = False) -> str | None:
         """Why the bound does not apply, in a sentence; None if it does."""
-        if self.knows_nothing and not threat.knows.is_none:
+        if "nothing known" in self.only and not threat.knows.is_none:
             return f"needs an attacker without auxiliary knowledge; this one knows {threat.knows.describe()}"
-        if self.exact_success and not threat.success.is_exact:
+        if "exact success" in self.only and not threat.success.is_exact:
             return "needs exact reconstruction; here a near guess counts as right"
-        if self.uniform_prior and not threat.prior.is_uniform_on_support:
+        if "uniform prior" in self.only and not threat.prior.is_uniform_on_support:
             return "needs a uniform prior"
         if self.notion == "pure" and math.isinf(guarantee.epsilon_at(0.0)):
             return "needs pure DP; this guarantee has no epsilon at delta 0"
@@ -66,13 +69,7 @@ class Bound:
 
     def needs(self) -> str:
         """What it needs, in a few words."""
-        parts = [
-            NOTIONS[self.notion],
-            "nothing known" if self.knows_nothing else "",
-            "exact success" if self.exact_success else "",
-            "uniform prior" if self.uniform_prior else "",
-        ]
-        return ", ".join(part for part in parts if part)
+        return ", ".join([NOTIONS[self.notion], *self.only])
 
     def to_dict(self) -> dict[str, str]:
         """What there is to know about the bound, ready for JSON."""

@@ -1,8 +1,8 @@
 """The best attacker's advantage and success, computed: Theorem 4.3 and the structure that makes it quick."""
 
-from dprisk.exact.forms import FORMS, Form, advantage_by_record, best_success, register, require_match, solve
+from dprisk.exact.forms import FORMS, Form, advantage_by_record, register, require_match, solve
 from dprisk.exact.optimum import Optimum
-from dprisk.exact.theorem import TIE, beliefs, block_size, enumerate_outputs
+from dprisk.exact.theorem import TIE, beliefs, block_size, enumerate_outputs, enumerate_success
 
 __all__ = [
     "FORMS",
@@ -11,9 +11,9 @@ __all__ = [
     "Optimum",
     "advantage_by_record",
     "beliefs",
-    "best_success",
     "block_size",
     "enumerate_outputs",
+    "enumerate_success",
     "register",
     "require_match",
     "solve",

@@ -14,7 +14,7 @@ import numpy as np
 
 from dprisk.exact.cells import SMALLEST_SHARE, TOLERANCE, UNSEEN, Search
 from dprisk.exact.optimum import Optimum
-from dprisk.exact.theorem import enumerate_by_record, enumerate_outputs, enumerate_success
+from dprisk.exact.theorem import enumerate_by_record, enumerate_outputs
 from dprisk.mechanisms.numbers.additive import Additive
 from dprisk.mechanisms.numbers.noise import SymmetricNoise
 from dprisk.threat.threat import Threat
@@ -31,11 +31,6 @@ def optimum(mechanism: Additive, threat: Threat) -> Optimum:
     binned = mechanism.binned(np.concatenate([part.edges for part in parts]))
     error, is_proven = sum(part.defect for part in parts), isinstance(mechanism.noise, SymmetricNoise)
     return replace(enumerate_outputs(binned, threat), error=error, is_proven=is_proven)
-
-
-def success(mechanism: Additive, threat: Threat) -> float:
-    """ReRo alone, which has break points of its own."""
-    return enumerate_success(mechanism.binned(partition(mechanism, threat, penalise=False).edges), threat)
 
 
 def by_record(mechanism: Additive, threat: Threat) -> FloatArray:

@@ -29,11 +29,11 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Form:
-    """One way to the exact optimum.
+    """One way to the exact optimum, and who proved it.
 
     `applies` tells whether it is for a mechanism (in its `sufficient` form) and a threat; `optimum` computes, or
-    returns None if it finds on the way that it is not. The advantage on each record and the success alone are read
-    off the optimum unless `by_record` and `success` say how else to get them. `source` is who proved it.
+    returns None if it finds on the way that it is not. The advantage on each record is read off the optimum unless
+    `by_record` says how else to get it.
     """
 
     name: str
@@ -41,7 +41,6 @@ class Form:
     applies: Callable[[Any, Threat], bool]
     optimum: Callable[[Any, Threat], Optimum | None]
     by_record: Callable[[Any, Threat], FloatArray] | None = None
-    success: Callable[[Any, Threat], float] | None = None
 
 
 def solve(mechanism: Mechanism, threat: Threat) -> Optimum:
@@ -52,18 +51,6 @@ def solve(mechanism: Mechanism, threat: Threat) -> Optimum:
         return None if found is None else replace(found, by=form.name)
 
     return _by_first_form(mechanism, threat, optimum)
-
-
-def best_success(mechanism: Mechanism, threat: Threat) -> float:
-    """ReRo alone, at half the work where the outputs must be listed."""
-
-    def success(form: Form, simple: Mechanism) -> float | None:
-        if form.success is not None:
-            return form.success(simple, threat)
-        found = form.optimum(simple, threat)
-        return None if found is None else found.success
-
-    return _by_first_form(mechanism, threat, success)
 
 
 def advantage_by_record(mechanism: Mechanism, threat: Threat) -> FloatArray:
@@ -116,17 +103,22 @@ def _many(count: float) -> str:
 
 def register(form: Form) -> None:
     """Add a closed form, to be tried after those that are there and before break points and enumeration."""
-    FORMS.add(form, before=FALL_BACK)
+    FORMS.add(form, before="break points")
 
 
-def _one_record(threat: Threat) -> bool:
-    """Whether a guess is right about one record at most, as with exact success."""
+def _of(kind: type, when: Callable[[Threat], bool] = lambda threat: True) -> Callable[[Any, Threat], bool]:
+    """A form for mechanisms of a kind, against some threats."""
+    return lambda mechanism, threat: isinstance(mechanism, kind) and when(threat)
+
+
+def _exactly(threat: Threat) -> bool:
+    """Whether a guess is right about one record at most."""
     return threat.success.is_exact or threat.reach.is_single
 
 
-def _simplest(threat: Threat) -> bool:
+def _plainly(threat: Threat) -> bool:
     """A uniform prior, nothing known, exact success."""
-    return threat.knows.is_none and threat.prior.is_uniform and _one_record(threat)
+    return threat.knows.is_none and threat.prior.is_uniform and _exactly(threat)
 
 
 def _repeated_means(mechanism: VectorNoise, threat: Threat) -> Optimum | None:
@@ -144,7 +136,6 @@ def _repeated_means(mechanism: VectorNoise, threat: Threat) -> Optimum | None:
     return Optimum(advantage, success, None, error=share * found.error)
 
 
-FALL_BACK = "break points"  # the first form that closed forms come before
 FORMS: Register[Form] = Register(
     "form",
     (
@@ -157,56 +148,26 @@ FORMS: Register[Form] = Register(
         Form(
             "sets",
             "dprisk, theory 2a; RAD Examples 4.4-4.6 for nothing and for everything known",
-            lambda mechanism, threat: (
-                isinstance(mechanism, SetProtocol) and (threat.knows.is_all or _one_record(threat))
-            ),
+            _of(SetProtocol, lambda threat: threat.knows.is_all or _exactly(threat)),
             closed_forms.set_protocol,
         ),
-        Form(
-            "randomised response",
-            "dprisk; RAD Example 4.4 for exact success",
-            lambda mechanism, threat: isinstance(mechanism, GRR),
-            closed_forms.randomised_response,
-        ),
+        Form("randomised response", "dprisk; RAD Example 4.4 if exact", _of(GRR), closed_forms.randomised_response),
         Form(
             "nearest position",
             "RAD equations 70 and 75",
-            lambda mechanism, threat: isinstance(mechanism, Additive) and mechanism.is_open and _simplest(threat),
+            lambda mechanism, threat: isinstance(mechanism, Additive) and mechanism.is_open and _plainly(threat),
             closed_forms.nearest_position,
         ),
-        Form(
-            "histogram encoding",
-            "dprisk",
-            lambda mechanism, threat: isinstance(mechanism, SHE) and _simplest(threat),
-            histogram_encoding,
-        ),
-        Form(
-            "repeated means",
-            "dprisk",
-            lambda mechanism, threat: isinstance(mechanism, VectorNoise) and _simplest(threat),
-            _repeated_means,
-        ),
-        Form(
-            "right-angled means",
-            "dprisk",
-            lambda mechanism, threat: isinstance(mechanism, VectorGaussian),
-            right_angled_means,
-        ),
-        Form(
-            FALL_BACK,
-            "dprisk, by RAD Theorem 4.3",
-            lambda mechanism, threat: isinstance(mechanism, Additive),
-            breakpoints.optimum,
-            breakpoints.by_record,
-            breakpoints.success,
-        ),
+        Form("histogram encoding", "dprisk", _of(SHE, _plainly), histogram_encoding),
+        Form("repeated means", "dprisk", _of(VectorNoise, _plainly), _repeated_means),
+        Form("right-angled means", "dprisk", _of(VectorGaussian), right_angled_means),
+        Form("break points", "RAD Theorem 4.3", _of(Additive), breakpoints.optimum, breakpoints.by_record),
         Form(
             "every output",
             "RAD Theorem 4.3",
             lambda mechanism, threat: mechanism.is_listable,
             theorem.enumerate_outputs,
             theorem.enumerate_by_record,
-            theorem.enumerate_success,
         ),
     ),
 )
