@@ -69,10 +69,9 @@ from dprisk.mechanisms import (
 )
 from dprisk.mechanisms.local.sets import SeenMembers
 from dprisk.mechanisms.numbers.additive import Binned
-from dprisk.parameters import Adjustable
 from dprisk.releases import Histogram, Mean
 from dprisk.threat import Attributes, Balls, Distances, Exact, Graph, Success
-from dprisk.values import Value
+from dprisk.values import Adjustable, Value
 
 NAMES = ("low", "mid", "high")
 PEOPLE = {"illness": ["flu", "cold", "flu", "flu"], "age": [3, 5, 8, 8]}

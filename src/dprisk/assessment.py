@@ -8,15 +8,13 @@ from typing import Any, overload
 
 import numpy as np
 
-from dprisk import exact
 from dprisk.attacks import estimate
 from dprisk.errors import ThreatError, TooLargeError, fail, require
-from dprisk.guarantees import as_guarantee
 from dprisk.mechanisms import Mechanism
-from dprisk.risks import Assessment, GroupRisk, Risk, WorstCase
+from dprisk.risks import Assessment, GroupRisk, Risk, WorstCase, computed
 from dprisk.threat import Threat
 
-__all__ = ["Assessment", "GroupRisk", "Risk", "WorstCase", "as_generator", "assess", "computed"]
+__all__ = ["Assessment", "GroupRisk", "Risk", "WorstCase", "assess"]
 
 
 @overload
@@ -73,31 +71,30 @@ def assess(
     """
     if not isinstance(threat, Threat):
         fail(f"The second argument is a Threat, not {type(threat).__name__}.", ThreatError)
-    drawn = [name for name, given in (("runs", runs), ("alpha", alpha), ("seed", seed)) if given is not None]
-    runs, alpha = estimate.checked(runs, 0.05 if alpha is None else alpha)
-    generator = as_generator(0 if seed is None else seed)
+    drawn: dict[str, Any] = {
+        name: given for name, given in (("runs", runs), ("alpha", alpha), ("seed", seed)) if given is not None
+    }
+    settings = _checked(**drawn) if drawn else None
     try:
         found = computed(subject, threat, thorough)
     except TooLargeError:
-        return Risk(subject, threat, estimate.estimate_best(subject, threat, generator, runs, alpha, progress))
+        return Risk(subject, threat, estimate.estimate_best(subject, threat, *(settings or _checked()), progress))
+    if not drawn:
+        return found
     require(
-        not drawn or (isinstance(found, Risk) and found.enclosed is None),
+        (isinstance(found, Risk) and found.enclosed is None),
         f"Nothing is drawn at random for {'records that are numbers' if isinstance(found, Risk) else 'a guarantee'}: "
         f"leave out {', '.join(drawn)}.",
     )
     return found
 
 
-def computed(subject: Any, threat: Threat, thorough: bool = False) -> Risk | WorstCase:
-    """As `assess`, but nothing is estimated: what is out of reach raises a `TooLargeError`."""
-    if isinstance(subject, Mechanism):
-        return Risk(subject, threat, exact.solve(subject, threat))
-    return WorstCase(as_guarantee(subject), threat, thorough)
-
-
-def as_generator(seed: np.random.Generator | int) -> np.random.Generator:
-    """A numpy Generator, or the one of a seed."""
+def _checked(
+    runs: int | None = None, alpha: float = 0.05, seed: np.random.Generator | int = 0
+) -> tuple[np.random.Generator, int | None, float]:
+    """The settings of an estimate, checked also where nothing turns out to be estimated."""
     try:
-        return np.random.default_rng(seed)
+        generator = np.random.default_rng(seed)
     except (TypeError, ValueError):
-        return fail(f"seed is a whole number of at least 0 or a numpy Generator, got {seed!r}")
+        fail(f"seed is a whole number of at least 0 or a numpy Generator, got {seed!r}")
+    return generator, *estimate.checked(runs, alpha)

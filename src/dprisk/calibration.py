@@ -13,11 +13,11 @@ from functools import cached_property
 from typing import Any
 
 from dprisk.answers import Answer, Row
-from dprisk.assessment import Assessment, computed
 from dprisk.errors import ParameterError, as_number, require
-from dprisk.parameters import Adjustable, Parameter
+from dprisk.risks import Assessment, computed
 from dprisk.search import Found, Measure, required_parameter, weakest
 from dprisk.threat import Threat
+from dprisk.values import Adjustable, Parameter
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def calibrate(
     """
     goals = {"advantage": advantage, "success": success, "tpr_at_fpr": tpr_at_fpr, "epsilon": epsilon}
     given = [name for name, goal in goals.items() if goal is not None]
-    require(threat is None or isinstance(threat, Threat), f"{threat!r} is not a Threat.", ParameterError)
+    require(threat is None or isinstance(threat, Threat), f"A {type(threat).__name__} is not a Threat.", ParameterError)
     require(len(given) == 1, f"Give exactly one goal of {', '.join(goals)}; got {', '.join(given) or 'none'}.")
     required_parameter(template)
     measure, target, goal = _goal(given[0], goals[given[0]], threat)

@@ -24,17 +24,17 @@ class Register(Generic[Entry]):
     """
 
     def __init__(self, kind: str, entries: Iterable[Entry] = ()) -> None:
-        self.kind, self._entries = kind, list(entries)
+        self.kind, self.entries = kind, list(entries)
 
     def add(self, entry: Entry, before: str | None = None) -> None:
         """Add an entry at the end, or before another."""
         require(entry.name not in self, f"There is a {self.kind} called {entry.name!r} already; choose another name.")
-        place = len(self) if before is None else self._entries.index(self[before])
-        self._entries.insert(place, entry)
+        place = len(self) if before is None else self.entries.index(self[before])
+        self.entries.insert(place, entry)
 
     def remove(self, name: str) -> None:
         """Forget an entry."""
-        self._entries.remove(self[name])
+        self.entries.remove(self[name])
 
     def __getitem__(self, name: str) -> Entry:
         for entry in self:
@@ -46,7 +46,7 @@ class Register(Generic[Entry]):
         return any(entry.name.casefold() == name.casefold() for entry in self)
 
     def __iter__(self) -> Iterator[Entry]:
-        return iter(tuple(self._entries))
+        return iter(tuple(self.entries))
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self.entries)

@@ -14,7 +14,7 @@ from dprisk.attacks.estimate import Estimate
 from dprisk.errors import DpriskError, ThreatError, TooLargeError, as_whole, require
 from dprisk.exact.certified import Enclosed
 from dprisk.exact.optimum import Optimum
-from dprisk.guarantees import Guarantee
+from dprisk.guarantees import Guarantee, as_guarantee
 from dprisk.mechanisms import Mechanism
 from dprisk.rounding import plain, significant_up
 from dprisk.threat import Threat
@@ -415,6 +415,13 @@ class WorstCase(Assessment):
         most = f"advantage<={significant_up(self.advantage)}, success<={significant_up(self.success)}"
         numbers = f"{most}, baseline={self.baseline:.6g}"
         return f"WorstCase({numbers}, by {self.source})"
+
+
+def computed(subject: Any, threat: Threat, thorough: bool = False) -> Risk | WorstCase:
+    """As `assess`, but nothing is estimated: what is out of reach raises a `TooLargeError`."""
+    if isinstance(subject, Mechanism):
+        return Risk(subject, threat, exact.solve(subject, threat))
+    return WorstCase(as_guarantee(subject), threat, thorough)
 
 
 def _people(*shares: float) -> int:

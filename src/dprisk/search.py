@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dprisk.errors import GuaranteeError, fail
-from dprisk.parameters import Adjustable, Parameter
+from dprisk.values import Adjustable, Parameter
 
 Measure = Callable[[Any], float]
 NOISE = 1e-5  # how closely a target is met where the risk comes from an accountant

@@ -5,6 +5,9 @@ A mechanism, a guarantee, a threat and its parts are values. Whoever writes a ne
 and `replace` makes it again with other arguments. It compares by content. It closes the value, arrays included, as soon
 as `__init__` is done. What is derived later is cached (`functools.cached_property`) and belongs neither to the content
 nor to a pickle.
+
+Most mechanisms and guarantees have a number that sets how much noise there is. They are `Adjustable`: they name it, and
+there is one way to turn it.
 """
 
 from __future__ import annotations
@@ -12,11 +15,14 @@ from __future__ import annotations
 import copy
 import inspect
 from abc import ABCMeta
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, Self
 
 import numpy as np
+
+from dprisk.errors import MechanismError, fail
 
 SHORT = 8  # entries up to which a list is written out
 LARGE = 1 << 20  # entries beyond which an array is not held twice
@@ -112,6 +118,70 @@ class Value(metaclass=_Maker):
     def _summary(self) -> str:
         """What it is in a few words; if empty, the code with long parts described in angle brackets."""
         return ""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A name, the present value, and what happens when it is turned.
+
+    `rises` says whether the risk rises with it (epsilon) or falls (a noise). `jumps` says that a rounded size follows
+    from it, so that a smaller value need not have the smaller risk. `adds_up` says that two releases have the sum of
+    theirs, so that a budget is shared among them.
+    """
+
+    name: str
+    value: float
+    rises: bool
+    jumps: bool = False
+    adds_up: bool = False
+
+    @classmethod
+    def epsilon(cls, value: float, jumps: bool = False) -> Parameter:
+        """A privacy parameter: the larger, the weaker the noise."""
+        return cls("epsilon", value, rises=True, jumps=jumps, adds_up=True)
+
+    @classmethod
+    def noise(cls, name: str, value: float) -> Parameter:
+        """The size of noise: the larger, the stronger."""
+        return cls(name, value, rises=False)
+
+
+class Adjustable(Value):
+    """A value with a parameter that can be turned, or none.
+
+    What takes long to build may have `sketches`: functions of the parameter that build cheap stand-ins, roughest first.
+    `extrapolate` guesses the parameter sought from theirs. `without_noise` is what is left without any noise, where
+    building that is out of reach.
+    """
+
+    @property
+    def parameter(self) -> Parameter | None:
+        """The number that sets how much noise there is; None if it is fixed."""
+        return None
+
+    def with_parameter(self, value: float) -> Any:
+        """The same with another value of its parameter."""
+        if self.parameter is None:
+            fail(f"{self!r} is fixed as it is: it has no parameter to set.", MechanismError)
+        return self.replace(**{self.parameter.name: value})
+
+    def error(self) -> dict[str, float]:
+        """The usual measure of what the noise costs, by its name; empty where there is none."""
+        return {}
+
+    @property
+    def sketches(self) -> Sequence[Callable[[float], Any]]:
+        """None, unless building takes long."""
+        return ()
+
+    def extrapolate(self, roots: Sequence[float]) -> float:
+        """The last of them."""
+        return roots[-1]
+
+    @property
+    def without_noise(self) -> Any:
+        """None, unless it can be told without building it."""
+        return None
 
 
 def content(value: Any) -> Hashable:

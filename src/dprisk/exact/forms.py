@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dprisk.errors import MechanismError, TooLargeError, fail, require
+from dprisk.errors import MechanismError, TooLargeError, fail
 from dprisk.exact import breakpoints, closed_forms, theorem
 from dprisk.exact.certified import enclose
 from dprisk.exact.histograms import histogram_encoding
@@ -69,7 +69,7 @@ def _by_first_form(mechanism: Mechanism, threat: Threat, compute: Callable[[Form
     """What the first form that applies computes."""
     require_match(mechanism, threat)
     simple = mechanism.sufficient()
-    for form in FORMS:
+    for form in FORMS.entries:
         if form.applies(simple, threat) and (found := compute(form, simple)) is not None:
             return found
     return fail(
@@ -81,12 +81,12 @@ def _by_first_form(mechanism: Mechanism, threat: Threat, compute: Callable[[Form
 
 def require_match(mechanism: Mechanism, threat: Threat) -> None:
     """Refuse a mechanism and a threat over different records, or over the same in another order."""
-    require(
-        mechanism.size == threat.prior.size,
-        f"The mechanism takes {_many(mechanism.size)} records, the prior has {_many(threat.prior.size)}; they must be "
-        "the same.",
-        MechanismError,
-    )
+    if mechanism.size != threat.prior.size:
+        fail(
+            f"The mechanism takes {_many(mechanism.size)} records, the prior has {_many(threat.prior.size)}; they must "
+            "be the same.",
+            MechanismError,
+        )
     order, labels = mechanism.labels, threat.prior.labels
     if order is not None and labels is not None and order != labels:
         own, other = next((own, other) for own, other in zip(order, labels, strict=True) if own != other)

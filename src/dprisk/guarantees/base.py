@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from dprisk.errors import GuaranteeError, as_epsilon, as_number, require
 from dprisk.guarantees.curves import Knots
-from dprisk.parameters import Adjustable
 from dprisk.tables import as_floats
 from dprisk.types import FloatArray
+from dprisk.values import Adjustable
 
 Relation = Literal["replace-one", "add-remove"]
 ROUNDING = 2.0**-51  # what adding up knots may lose, put on top to stay on the safe side

@@ -12,7 +12,7 @@ from dprisk.guarantees.accounting import dp_sgd
 from dprisk.guarantees.base import Guarantee, Relation
 from dprisk.guarantees.notions import ApproxDP, GaussianDP
 from dprisk.guarantees.profiles import GRID
-from dprisk.parameters import Adjustable, Parameter
+from dprisk.values import Adjustable, Parameter
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -16,8 +16,8 @@ from dprisk.errors import GuaranteeError, as_epsilon, as_number, as_whole, fail,
 from dprisk.guarantees.base import Guarantee, Relation, as_rates, require_relation
 from dprisk.guarantees.curves import Knots, from_profile
 from dprisk.guarantees.profiles import TradeOff
-from dprisk.parameters import Parameter
 from dprisk.types import FloatArray
+from dprisk.values import Parameter
 
 PROFILE = np.concatenate([[0.0], np.geomspace(1e-4, 60.0, 600)])  # epsilons at which a smooth curve gets its tangents
 

@@ -17,9 +17,8 @@ import numpy.typing as npt
 from dprisk.errors import MechanismError, TooLargeError, as_epsilon, as_whole, require
 from dprisk.guarantees import ApproxDP, Guarantee, PureDP, TradeOff
 from dprisk.guarantees.curves import Knots, lower_hull
-from dprisk.parameters import Adjustable, Parameter
 from dprisk.types import AnyArray, FloatArray, IntArray
-from dprisk.values import content, written
+from dprisk.values import Adjustable, Parameter, content, written
 
 PAIRWISE_CELLS = 1 << 20  # beyond this many entries the curves of all pairs of records are not drawn
 LISTED_CELLS = 1 << 28  # beyond this many entries a channel is not gone through

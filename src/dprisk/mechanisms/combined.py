@@ -16,8 +16,8 @@ from dprisk.guarantees import Guarantee
 from dprisk.mechanisms.base import Mechanism, Repeated
 from dprisk.mechanisms.tabled import Matrix
 from dprisk.mechanisms.vectors import VectorGaussian, as_vector_gaussian
-from dprisk.parameters import Parameter
 from dprisk.types import AnyArray, FloatArray, IntArray
+from dprisk.values import Parameter
 
 
 class Product(Mechanism):

@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from dprisk.errors import MechanismError, as_epsilon, as_number, as_size, require
 from dprisk.mechanisms.tabled import Tabled
-from dprisk.parameters import Parameter
 from dprisk.tables import as_floats
 from dprisk.threat.graphs import adjacency, distance_matrix
 from dprisk.types import AnyArray, FloatArray, IntArray
+from dprisk.values import Parameter
 
 Places = slice | IntArray | int
 

@@ -18,10 +18,9 @@ from dprisk.guarantees import GaussianDP, Guarantee, TradeOff
 from dprisk.mechanisms.base import Mechanism
 from dprisk.mechanisms.local.histogram import SHE
 from dprisk.mechanisms.numbers.additive import Gaussian, Laplace
-from dprisk.parameters import Parameter
 from dprisk.tables import as_floats
 from dprisk.types import AnyArray, FloatArray, IntArray
-from dprisk.values import Value
+from dprisk.values import Parameter, Value
 
 RANK = 1e-12  # directions in which the means spread less than this part of the widest are left out
 SOME = 64  # so many records show whether the means lie in few directions

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -25,7 +25,7 @@ class Prior(Value):
 
     `weights` must sum to 1 within 1e-9 (they are then scaled to sum to 1 as closely as floats allow).
     A mapping from label to probability brings its own labels. Records of probability 0 are allowed: they
-    can be guessed and reported, and `support_size` leaves them out.
+    can be guessed and reported; `size` counts them, and `support_size` leaves them out.
 
     >>> Prior([0.5, 0.3, 0.2])
     Prior(weights=[0.5, 0.3, 0.2])
@@ -35,6 +35,7 @@ class Prior(Value):
 
     weights: FloatArray
     labels: tuple[Any, ...] | None = None
+    size: int = field(init=False)
 
     def __init__(self, weights: npt.ArrayLike | Mapping[Any, float], labels: Iterable[Any] | None = None) -> None:
         weights, labels = _with_labels(weights, labels)
@@ -48,6 +49,7 @@ class Prior(Value):
         )
         object.__setattr__(self, "weights", mass / total)
         object.__setattr__(self, "labels", _labels(labels, mass.size))
+        object.__setattr__(self, "size", mass.size)
 
     @classmethod
     def uniform(cls, size: int, labels: Iterable[Any] | None = None) -> Self:
@@ -127,11 +129,6 @@ class Prior(Value):
         ratio = as_number("the ratio", ratio)
         require(0 < ratio <= 1, f"the ratio must lie in (0, 1], got {ratio}", PriorError)
         return cls.from_counts(ratio ** np.arange(size))
-
-    @property
-    def size(self) -> int:
-        """m, the number of possible records, those of probability 0 included."""
-        return self.weights.size
 
     @cached_property
     def support(self) -> IntArray:

@@ -6,7 +6,7 @@ Guesses are records unless a success says otherwise. Each class lists its sets f
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,9 @@ MOST_PAIRS = 20_000_000
 
 
 class Success(Value):
-    """A rule that says which records a guess is good enough for."""
+    """A rule that says which records a guess is good enough for; `is_exact` if only the record itself will do."""
+
+    is_exact: ClassVar[bool] = False
 
     @abstractmethod
     def reach(self, prior: Prior, groups: IntArray) -> Reach:
@@ -33,25 +35,18 @@ class Success(Value):
     def describe(self) -> str:
         """In a few words, for tables and reports."""
 
-    @property
-    def is_exact(self) -> bool:
-        """Whether only the record itself will do."""
-        return False
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Exact(Success):
     """The guess must be the record."""
+
+    is_exact = True
 
     def reach(self, prior: Prior, groups: IntArray) -> Reach:
         return windows(np.arange(prior.size, dtype=float), 0.0, groups)
 
     def describe(self) -> str:
         return "exactly"
-
-    @property
-    def is_exact(self) -> bool:
-        return True
 
 
 @dataclass(frozen=True, eq=False, repr=False)

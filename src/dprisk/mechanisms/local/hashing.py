@@ -20,9 +20,8 @@ from dprisk.guarantees import Guarantee, PureDP, TradeOff
 from dprisk.mechanisms.base import LISTED_CELLS, Mechanism
 from dprisk.mechanisms.local.sets import GRR
 from dprisk.mechanisms.local.unary import UnaryEncoding
-from dprisk.parameters import Parameter
 from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
-from dprisk.values import Value
+from dprisk.values import Parameter, Value
 
 LARGEST_PRIME = (1 << 31) - 1  # a product of two residues fits 64 bits
 

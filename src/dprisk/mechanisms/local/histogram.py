@@ -17,10 +17,9 @@ from dprisk.mechanisms.base import Mechanism
 from dprisk.mechanisms.local.bits import SAMPLE_CELLS
 from dprisk.mechanisms.local.sets import FREQUENCY_ERROR
 from dprisk.mechanisms.local.unary import UnaryEncoding
-from dprisk.parameters import Parameter
 from dprisk.tables import as_floats
 from dprisk.types import AnyArray, FloatArray, IntArray
-from dprisk.values import Value
+from dprisk.values import Parameter, Value
 
 ROUNDED_UP = 1 + 2.0**-50
 

@@ -26,8 +26,8 @@ from dprisk.errors import MechanismError, as_epsilon, as_size, as_whole, require
 from dprisk.guarantees import Guarantee, PureDP, TradeOff
 from dprisk.mechanisms.base import Mechanism
 from dprisk.mechanisms.local.bits import draw_subsets
-from dprisk.parameters import Parameter
 from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
+from dprisk.values import Parameter
 
 FEW_RECORDS = 64  # records up to which their columns are looked at, rather than the members of the sets
 FREQUENCY_ERROR = "variance of a frequency, times reports"

@@ -14,9 +14,8 @@ from dprisk.errors import MechanismError, as_epsilon, as_number, as_size, requir
 from dprisk.mechanisms.base import Mechanism
 from dprisk.mechanisms.local.bits import SAMPLE_CELLS, draw_bits
 from dprisk.mechanisms.local.sets import AnyRow
-from dprisk.parameters import Parameter
 from dprisk.types import AnyArray, FloatArray, IntArray
-from dprisk.values import Value
+from dprisk.values import Parameter, Value
 
 
 class UnaryEncoding(AnyRow):

@@ -16,10 +16,9 @@ from dprisk.guarantees import GaussianDP, Guarantee, PureDP, TradeOff
 from dprisk.mechanisms.base import Mechanism
 from dprisk.mechanisms.numbers.noise import GaussianNoise, LaplaceNoise, Noise
 from dprisk.mechanisms.tabled import Tabled
-from dprisk.parameters import Parameter
 from dprisk.tables import as_floats
 from dprisk.types import AnyArray, FloatArray, IntArray
-from dprisk.values import Value
+from dprisk.values import Parameter, Value
 
 Ends = Literal["clamp", "truncate"]
 NOT_KNOWN = "Which epsilon a noise given by its density keeps is not known, only its risk."

@@ -15,9 +15,9 @@ from dprisk.guarantees import Guarantee
 from dprisk.mechanisms.base import Mechanism
 from dprisk.mechanisms.numbers.additive import Additive, Gaussian, Laplace
 from dprisk.mechanisms.numbers.noise import GaussianNoise, LaplaceNoise
-from dprisk.parameters import Parameter
 from dprisk.tables import as_floats
 from dprisk.types import AnyArray, FloatArray
+from dprisk.values import Parameter
 
 
 class OnInterval(Mechanism):

@@ -16,9 +16,9 @@ from dprisk.mechanisms.base import PAIRWISE_CELLS
 from dprisk.mechanisms.numbers.additive import Ends
 from dprisk.mechanisms.numbers.whole_noise import WholeGaussian, WholeLaplace, WholeNoise
 from dprisk.mechanisms.tabled import Tabled
-from dprisk.parameters import Parameter
 from dprisk.tables import as_floats
 from dprisk.types import AnyArray, FloatArray, IntArray
+from dprisk.values import Parameter
 
 LARGEST = 1 << 53  # whole numbers that floats hold exactly
 LONGEST = 1 << 26  # outputs of one record that are held at once
