@@ -424,6 +424,11 @@ def computed(subject: Any, threat: Threat, thorough: bool = False) -> Risk | Wor
     return WorstCase(as_guarantee(subject), threat, thorough)
 
 
+def risk_of(subject: Any, threat: Threat, which: str) -> float:
+    """The advantage or the success of a mechanism or guarantee, computed."""
+    return float(getattr(computed(subject, threat), which))
+
+
 def _people(*shares: float) -> int:
     """The smallest power of ten, at least 1000, at which no share that counts vanishes by rounding."""
     smallest = min((share for share in shares if share > 1e-9), default=1.0)

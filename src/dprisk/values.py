@@ -18,7 +18,7 @@ from abc import ABCMeta
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -72,12 +72,21 @@ def _signature(kind: type[Any]) -> inspect.Signature:
 class Value(metaclass=_Maker):
     """Something that is what it was made with."""
 
-    _own: tuple[str, ...]
+    _own: tuple[str, ...]  # the names of what was set by `__init__`
     _arguments: dict[str, Any]
+    _carried: ClassVar[tuple[str, ...]] = ()  # of what is put on a value after it is made
 
     def replace(self, **changes: Any) -> Self:
-        """The same, made with some other arguments."""
-        return type(self)(**{**self._arguments, **changes})
+        """The same, made with some other arguments; what was put on it since then, such as labels, stays."""
+        made = type(self)(**{**self._arguments, **changes})
+        carried = {name: vars(self)[name] for name in self._carried if name in vars(self)}
+        return made._with(carried) if carried else made
+
+    def _with(self, state: dict[str, Any]) -> Self:
+        """The same but for some of its state."""
+        other = object.__new__(type(self))
+        vars(other).update(self.__getstate__() | state)
+        return other
 
     @cached_property
     def _content(self) -> Hashable:
@@ -160,10 +169,11 @@ class Adjustable(Value):
         return None
 
     def with_parameter(self, value: float) -> Any:
-        """The same with another value of its parameter."""
-        if self.parameter is None:
+        """The same kind with another value of its parameter."""
+        parameter = self.parameter
+        if parameter is None:
             fail(f"{self!r} is fixed as it is: it has no parameter to set.", MechanismError)
-        return self.replace(**{self.parameter.name: value})
+        return self.replace(**{parameter.name: value})
 
     def error(self) -> dict[str, float]:
         """The usual measure of what the noise costs, by its name; empty where there is none."""

@@ -43,7 +43,7 @@ def set_protocol(mechanism: SetProtocol, threat: Threat) -> Optimum:
 
     by_record = np.empty(p.size)
     by_record[order] = _averaged_over_ties(each, p, group)
-    if threat.knows.is_all and not threat.success.is_exact:
+    if not threat.success.is_exact and threat.knows.is_all:
         # A record that every guess hits, or none, adds nothing to the advantage.
         covered = threat.reach.covered
         by_record[~(threat.reach.can_avoid[groups] & covered)] = 0

@@ -148,7 +148,7 @@ FORMS: Register[Form] = Register(
         Form(
             "sets",
             "dprisk, theory 2a; RAD Examples 4.4-4.6 for nothing and for everything known",
-            _of(SetProtocol, lambda threat: threat.knows.is_all or _exactly(threat)),
+            _of(SetProtocol, lambda threat: threat.success.is_exact or threat.knows.is_all or _exactly(threat)),
             closed_forms.set_protocol,
         ),
         Form("randomised response", "dprisk; RAD Example 4.4 if exact", _of(GRR), closed_forms.randomised_response),

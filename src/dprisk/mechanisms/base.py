@@ -37,6 +37,7 @@ class Mechanism(Adjustable):
 
     size: int
     labels: tuple[Any, ...] | None = None
+    _carried = ("labels",)
 
     @abstractmethod
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
@@ -57,25 +58,16 @@ class Mechanism(Adjustable):
     def labelled(self, labels: Iterable[Any] | None) -> Self:
         """The same with a name for each record; a prior with labels must then list the same ones in the same order."""
         names = None if labels is None else tuple(labels)
-        if names == self.labels:
-            return self
+        return self if names == self.labels else self._with({"labels": names})
+
+    def _with(self, state: dict[str, Any]) -> Self:
+        labels = state["labels"]
         require(
-            names is None or len(names) == self.size,
-            f"{len(names or ())} labels for {self.size} records; give each record its own.",
+            labels is None or len(labels) == self.size,
+            f"{len(labels or ())} labels for {self.size} records; give each record its own.",
             MechanismError,
         )
-        named = object.__new__(type(self))
-        vars(named).update(self.__getstate__() | {"labels": names})
-        return named
-
-    def replace(self, **changes: Any) -> Self:
-        """The same, made with some other arguments, over the same records."""
-        return super().replace(**changes).labelled(self.labels)
-
-    def with_parameter(self, value: float) -> Self:
-        """The same kind of mechanism with another value of its parameter."""
-        made: Self = super().with_parameter(value)
-        return made
+        return super()._with(state)
 
     def repeat(self, times: int) -> Repeated:
         """`times` independent reports of the same record (see `Repeated`)."""

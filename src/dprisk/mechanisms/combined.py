@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, require
+from dprisk.errors import MechanismError, fail, require
 from dprisk.guarantees import Guarantee
 from dprisk.mechanisms.base import Mechanism, Repeated
 from dprisk.mechanisms.tabled import Matrix
@@ -56,7 +56,7 @@ class Product(Mechanism):
         """Both turned together, in their present proportion."""
         one, two, both = self.first.parameter, self.second.parameter, self.parameter
         if one is None or two is None or both is None:
-            return super().with_parameter(value)
+            fail(f"The parts of {self!r} have no parameter in common to set.", MechanismError)
         if both.adds_up:
             share = one.value / both.value if 0 < both.value < math.inf else 0.5
             values = share * value, (1 - share) * value

@@ -20,7 +20,7 @@ from dprisk.mechanisms.local.histogram import SHE
 from dprisk.mechanisms.numbers.additive import Gaussian, Laplace
 from dprisk.tables import as_floats
 from dprisk.types import AnyArray, FloatArray, IntArray
-from dprisk.values import Parameter, Value
+from dprisk.values import Parameter
 
 RANK = 1e-12  # directions in which the means spread less than this part of the widest are left out
 SOME = 64  # so many records show whether the means lie in few directions
@@ -52,7 +52,7 @@ class VectorNoise(Mechanism):
 
     def on_means(self, means: npt.ArrayLike) -> Self:
         """The same noise on the means of other records."""
-        return Value.replace(self, means=means)
+        return self.labelled(None).replace(means=means)
 
     def viewed(self, values: IntArray) -> Self:
         """The same noise on the means of the records that are seen."""

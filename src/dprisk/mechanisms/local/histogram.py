@@ -19,7 +19,7 @@ from dprisk.mechanisms.local.sets import FREQUENCY_ERROR
 from dprisk.mechanisms.local.unary import UnaryEncoding
 from dprisk.tables import as_floats
 from dprisk.types import AnyArray, FloatArray, IntArray
-from dprisk.values import Parameter, Value
+from dprisk.values import Parameter
 
 ROUNDED_UP = 1 + 2.0**-50
 
@@ -90,7 +90,7 @@ class SHE(Mechanism):
 
     def _restricted(self, size: int) -> Mechanism:
         """The noise on the entries is independent, so their own entries are drawn as before."""
-        return Value.replace(self, size=size)
+        return self.labelled(None).replace(size=size)
 
     def scores(self, outputs: npt.ArrayLike, records: IntArray) -> FloatArray:
         return np.asarray(self.nominal_epsilon * np.clip(np.asarray(outputs)[:, records], 0.0, 1.0))

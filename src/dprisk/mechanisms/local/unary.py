@@ -15,7 +15,7 @@ from dprisk.mechanisms.base import Mechanism
 from dprisk.mechanisms.local.bits import SAMPLE_CELLS, draw_bits
 from dprisk.mechanisms.local.sets import AnyRow
 from dprisk.types import AnyArray, FloatArray, IntArray
-from dprisk.values import Parameter, Value
+from dprisk.values import Parameter
 
 
 class UnaryEncoding(AnyRow):
@@ -107,7 +107,7 @@ class UnaryEncoding(AnyRow):
 
     def _restricted(self, size: int) -> Mechanism:
         """The bits are independent, so their own bits are drawn as before."""
-        return Value.replace(self, size=size)
+        return self.labelled(None).replace(size=size)
 
 
 class UnaryByEpsilon(UnaryEncoding):

@@ -18,7 +18,7 @@ from dprisk.mechanisms.numbers.noise import GaussianNoise, LaplaceNoise, Noise
 from dprisk.mechanisms.tabled import Tabled
 from dprisk.tables import as_floats
 from dprisk.types import AnyArray, FloatArray, IntArray
-from dprisk.values import Parameter, Value
+from dprisk.values import Parameter
 
 Ends = Literal["clamp", "truncate"]
 NOT_KNOWN = "Which epsilon a noise given by its density keeps is not known, only its risk."
@@ -121,7 +121,7 @@ class Additive(Mechanism):
 
     def viewed(self, values: IntArray) -> Additive:
         """Noise on the positions of the records that are seen."""
-        return Value.replace(self, positions=self.positions[values])
+        return self.labelled(None).replace(positions=self.positions[values])
 
     def binned(self, edges: FloatArray) -> Binned:
         """The mechanism that tells only between which of the edges the output lies (the ends of `bounds` are added)."""
