@@ -1,11 +1,18 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test docs benchmark clean
+.PHONY: run check test docs benchmark clean
 
 # The main job on the bundled example.
 run: .venv/core
 	$(BIN)/dprisk demo
+
+# The inner loop: style, types, and the tests that take under a minute together.
+check: .venv/test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest -n auto -m "not slow"
 
 # Everything that must hold: style, types, tests, doctests, README and docs examples.
 test: .venv/test

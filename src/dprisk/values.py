@@ -198,6 +198,8 @@ def content(value: Any) -> Hashable:
     """What a value is compared by: equal for equal content, whatever holds it. What cannot be told is only itself."""
     if isinstance(value, Value):
         return value._content
+    if hasattr(value, "columns") and hasattr(value, "to_dict"):
+        return "table", tuple((str(name), content(list(value[name]))) for name in value.columns)
     if isinstance(value, np.ndarray):
         if value.dtype.kind in "biuf":
             return "array", value.shape, (value.astype(float) + 0.0).tobytes()  # -0.0 is 0.0
@@ -206,19 +208,21 @@ def content(value: Any) -> Hashable:
         return "mapping", frozenset((key, content(held)) for key, held in value.items())
     if isinstance(value, list | tuple):
         return "list", tuple(map(content, value))
-    if hasattr(value, "tocsr"):
-        rows = value.tocsr().sorted_indices()
-        return "sparse", rows.shape, *map(content, (rows.indptr, rows.indices, rows.data))
-    if hasattr(value, "nodes") and hasattr(value, "edges"):
-        return "graph", *(
-            content([list(map(str, part)) for part in held(data=True)]) for held in (value.nodes, value.edges)
-        )
-    if hasattr(value, "columns") and hasattr(value, "to_dict"):
-        return "table", tuple((str(name), content(list(value[name]))) for name in value.columns)
     try:
         hash(value)
     except TypeError:
         return "object", id(value)
+    return _foreign(value)
+
+
+def _foreign(value: Any) -> Hashable:
+    """The content of matrices, graphs and tables of other libraries; anything else that can be hashed is itself."""
+    if hasattr(value, "tocsr"):
+        rows = value.tocsr().sorted_indices()
+        return "sparse", rows.shape, *map(content, (rows.indptr, rows.indices, rows.data))
+    if hasattr(value, "nodes") and hasattr(value, "edges"):
+        parts = (held(data=True) for held in (value.nodes, value.edges))
+        return "graph", *(tuple(tuple(map(str, entry)) for entry in part) for part in parts)
     return value  # type: ignore[no-any-return]
 
 
@@ -228,20 +232,19 @@ def written(value: Any) -> str:
     if isinstance(plain, float):
         return f"{plain:g}" if float(f"{plain:g}") == plain and abs(plain) < 1e300 else repr(plain)
     if isinstance(plain, np.ndarray):
-        if plain.size > SHORT or plain.ndim > 2:
-            return f"<{' x '.join(map(str, plain.shape))} numbers>"
-        return written(plain.tolist())
-    if isinstance(plain, list | tuple):
-        if len(plain) > SHORT:
-            return f"<{len(plain)} entries>"
-        inside = ", ".join(map(written, plain))
-        return f"[{inside}]" if isinstance(plain, list) else f"({inside}{',' if len(plain) == 1 else ''})"
-    if isinstance(plain, Mapping):
-        if len(plain) > SHORT:
-            return f"<{len(plain)} entries>"
-        return f"{{{', '.join(f'{key!r}: {written(held)}' for key, held in plain.items())}}}"
+        too_long = plain.size > SHORT or plain.ndim > 2
+        return f"<{' x '.join(map(str, plain.shape))} numbers>" if too_long else written(plain.tolist())
+    if isinstance(plain, list | tuple | Mapping):
+        return _written_out(plain) if len(plain) <= SHORT else f"<{len(plain)} entries>"
     text = f"<{plain.__qualname__}>" if hasattr(plain, "__qualname__") else repr(plain)
     return f"<{type(plain).__name__}>" if " at 0x" in text else text
+
+
+def _written_out(entries: list[Any] | tuple[Any, ...] | Mapping[Any, Any]) -> str:
+    if isinstance(entries, Mapping):
+        return f"{{{', '.join(f'{key!r}: {written(held)}' for key, held in entries.items())}}}"
+    inside = ", ".join(map(written, entries))
+    return f"[{inside}]" if isinstance(entries, list) else f"({inside}{',' if len(entries) == 1 else ''})"
 
 
 def _rounded(value: Any) -> str:
