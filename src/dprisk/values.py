@@ -208,21 +208,21 @@ def content(value: Any) -> Hashable:
         return "mapping", frozenset((key, content(held)) for key, held in value.items())
     if isinstance(value, list | tuple):
         return "list", tuple(map(content, value))
-    try:
-        hash(value)
-    except TypeError:
-        return "object", id(value)
     return _foreign(value)
 
 
 def _foreign(value: Any) -> Hashable:
-    """The content of matrices, graphs and tables of other libraries; anything else that can be hashed is itself."""
+    """The content of matrices and graphs of other libraries; anything else is itself."""
     if hasattr(value, "tocsr"):
         rows = value.tocsr().sorted_indices()
         return "sparse", rows.shape, *map(content, (rows.indptr, rows.indices, rows.data))
     if hasattr(value, "nodes") and hasattr(value, "edges"):
         parts = (held(data=True) for held in (value.nodes, value.edges))
         return "graph", *(tuple(tuple(map(str, entry)) for entry in part) for part in parts)
+    try:
+        hash(value)
+    except TypeError:
+        return "object", id(value)
     return value  # type: ignore[no-any-return]
 
 
