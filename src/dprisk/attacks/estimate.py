@@ -171,7 +171,8 @@ def measure(
     """
     mechanism = subject if isinstance(subject, Mechanism) else None
     sample = subject.sample if isinstance(subject, Mechanism) else subject
-    require(callable(sample), f"What is attacked is a mechanism or a function of records and rng, not {subject!r}.")
+    kind = type(subject).__name__
+    require(callable(sample), f"What is attacked is a mechanism or a function of records and rng, not of type {kind}.")
     if mechanism is not None:
         require_match(mechanism, threat)
     runs, alpha = checked(runs, alpha)

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from dprisk.bounds.bound import Bound, Bounded, Value
-from dprisk.bounds.on_advantage import ON_ADVANTAGE
-from dprisk.bounds.on_success import ON_SUCCESS
+from dprisk.bounds.entries import ENTRIES
 from dprisk.errors import TooLargeError
 from dprisk.guarantees import Guarantee
 from dprisk.registers import Register
 from dprisk.threat.threat import Threat
 
-REGISTRY: Register[Bound] = Register("bound", ON_ADVANTAGE + ON_SUCCESS)
+REGISTRY: Register[Bound] = Register("bound", ENTRIES)
 
 
 def register(bound: Bound) -> None:
