@@ -33,6 +33,11 @@ GENERATOR_NAMES = ("rng", "random_state", "generator")
 _SYSTEM_RANDOMNESS = ("secrets", "urandom", "SystemRandom", "token_bytes", "randbits", "randbelow")
 
 
+def block_generator(seed: int, number: int) -> np.random.Generator:
+    """The generator of a block of an audit with this seed; number -1 is for the pilot."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number + 1,)))
+
+
 def generator_parameter(function: Any) -> str | None:
     """The parameter that takes a `numpy.random.Generator`, told by its name or annotation; None if there is none."""
     try:
