@@ -12,7 +12,7 @@ from dprisk.auditing.code.recordings import Recorded
 from dprisk.auditing.code.target import versions
 from dprisk.auditing.evidence.suspects import Wanted, learned_designs
 from dprisk.auditing.report import AuditReport
-from dprisk.errors import InputFileError, ParameterError, require
+from dprisk.errors import InputFileError, require
 from dprisk.guarantees import Guarantee
 
 
@@ -26,7 +26,7 @@ def audit_recorded(runs: Recorded, claim: float | Guarantee, *, alpha: float = 0
     started = time.perf_counter()
     terms = Terms(as_claim(claim), alpha=alpha, seed=seed)
     codes, outputs, rng = runs.records, runs.outputs, block_generator(terms.seed, -1)
-    require(np.unique(codes).size >= 2, "An audit needs recorded runs of at least two records.", ParameterError)
+    require(np.unique(codes).size >= 2, "An audit needs recorded runs of at least two records.")
     require(
         outputs.dtype.kind in "biuf" or len(set(map(repr, outputs.tolist()))) < len(outputs),
         f"No two outputs in {runs.name} are alike, so nothing can be learned from them; leave out columns that are no "

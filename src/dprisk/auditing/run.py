@@ -58,19 +58,19 @@ def audit(
     promise = as_claim(target.claim if claim is None else claim, target.mechanism)
     terms = Terms(promise, runs, alpha, seed, stop_early)
     setup = choose(target, terms, threat, look, again=running.store is not None)
-    outcome = carry_out(setup, terms, running, watch)
+    tally, interrupted = carry_out(setup, terms, running, watch)
     report = AuditReport(
         target=target.describe() | {"versions": versions()},
         claim=terms.claim,
-        tally=outcome.tally,
+        tally=tally,
         design=setup.design,
         alpha=terms.alpha,
         planned=terms.runs,
-        anytime=stop_early or outcome.interrupted,
+        anytime=stop_early or interrupted,
         seed=terms.seed,
         seconds=time.perf_counter() - started,
     )
-    if outcome.interrupted:
+    if interrupted:
         raise AuditInterrupted(report)
     return report
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.errors import ParameterError, as_number, as_whole, fail, require
+from dprisk.errors import as_number, as_whole, fail, require
 from dprisk.guarantees import ApproxDP, GaussianDP, Guarantee
 from dprisk.mechanisms import Mechanism
 
@@ -45,11 +45,10 @@ def as_claim(claim: Any, own: Mechanism | None = None) -> ApproxDP:
     """An epsilon or a guarantee as what is tested; None as the epsilon of the mechanism that is audited itself."""
     if claim is None:
         if own is None:
-            fail("What does the code claim? Give an epsilon as `claim`.", ParameterError)
+            fail("What does the code claim? Give an epsilon as `claim`.")
         require(
             math.isfinite(own.epsilon),
             f"{own!r} keeps no finite epsilon at delta 0. Give a claim with a delta, as in ApproxDP(1.0, 1e-5).",
-            ParameterError,
         )
         return ApproxDP(own.epsilon, 0.0)
     if isinstance(claim, Guarantee):
@@ -57,7 +56,7 @@ def as_claim(claim: Any, own: Mechanism | None = None) -> ApproxDP:
         return claim if isinstance(claim, ApproxDP) else consequence(claim)
     if isinstance(claim, int | float | np.number):
         return ApproxDP(as_number("The claimed epsilon", claim), 0.0)
-    return fail(f"A claim is an epsilon or a guarantee such as ApproxDP(1.0, 1e-5), not {claim!r}.", ParameterError)
+    return fail(f"A claim is an epsilon or a guarantee such as ApproxDP(1.0, 1e-5), not {claim!r}.")
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import sys
 import traceback
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import nullcontext
@@ -20,7 +21,7 @@ from dprisk.auditing.code.outputs import as_outputs
 from dprisk.auditing.code.randomness import generator_parameter, held_randomness, seeded
 from dprisk.auditing.code.references import Reference
 from dprisk.auditing.code.target import Target
-from dprisk.auditing.code.timeouts import NoTimerError, OutOfTimeError, stopwatch
+from dprisk.auditing.code.timeouts import NoTimerError, OutOfTimeError, as_timeout, stopwatch
 from dprisk.errors import AuditedCodeError, TargetError, require
 from dprisk.guarantees import Guarantee
 from dprisk.types import AnyArray, IntArray
@@ -47,21 +48,34 @@ class CodeTarget(Target):
     note: str = ""
     library: str | None = None
 
+    def __post_init__(self) -> None:
+        require(
+            self.parameters is None or isinstance(self.parameters, Mapping),
+            f"parameters is a mapping from name to value, as in {{'scale': 2.0}}, not {self.parameters!r}",
+            TargetError,
+        )
+        require(
+            self.post is None or callable(self.post),
+            f"post is a function of one output, not {self.post!r}",
+            TargetError,
+        )
+        if self.timeout is not None:
+            object.__setattr__(self, "timeout", as_timeout(self.timeout))
+
     def sample(self, records: IntArray, rng: np.random.Generator) -> AnyArray:
         """Outputs of the code; it fails with an `AuditedCodeError` that can be repeated."""
         return self.repeat(records, int(rng.integers(1 << 63)))
 
     def stream(self, records: IntArray, step: int, rng: np.random.Generator) -> Generator[AnyArray, None, None]:
         """What `sample` gives, from one seed, but not held at once. A batch is not divided."""
-        return self._block(records, records.size if self.batch else step, int(rng.integers(1 << 63)))
+        return self._block(records, sys.maxsize if self.batch else step, int(rng.integers(1 << 63)))
 
     def repeat(self, records: npt.ArrayLike, seed: int) -> AnyArray:
         """The outputs of one block, from its seed: what `sample` gave, or the same error again."""
-        numbers = self._numbers(records)
-        (outputs,) = self._block(numbers, numbers.size, seed)
+        (outputs,) = self._block(records, sys.maxsize, seed)
         return outputs
 
-    def _block(self, records: IntArray, step: int, seed: int) -> Generator[AnyArray, None, None]:
+    def _block(self, records: npt.ArrayLike, step: int, seed: int) -> Generator[AnyArray, None, None]:
         numbers = self._numbers(records)
         chosen = self._objects[numbers].tolist()
         with seeded(seed, self._generators):
@@ -115,12 +129,8 @@ class CodeTarget(Target):
             else f"raised {type(problem).__name__}: {' '.join(str(problem).split())}"
         )
         again = "The same audit with the same seed runs into it again." if self.reproducible else self.note
-        return AuditedCodeError(
-            f"{self.name} on {where} {what}{_place(problem)}. {again}",
-            record,
-            numbers.tolist(),
-            seed,
-        )
+        message = f"{self.name} on {where} {what}{_place(problem)}. {again}"
+        return AuditedCodeError(message, record, numbers.tolist(), seed)
 
     def _function(self, seed: int) -> tuple[Any, ...]:
         """The code for one block: a function of the record or batch, and what it takes besides, over and over."""

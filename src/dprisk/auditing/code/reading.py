@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.auditing.code.adapters import Adapted, adapt
+from dprisk.auditing.code.adapters import adapt
 from dprisk.auditing.code.called import CodeTarget
 from dprisk.auditing.code.randomness import generator_parameter, held_randomness
 from dprisk.auditing.code.references import Reference
 from dprisk.auditing.code.target import MechanismTarget, Target, name_of, version_of
-from dprisk.auditing.code.timeouts import as_timeout
-from dprisk.errors import ParameterError, TargetError, as_whole, fail, require
+from dprisk.errors import TargetError, as_whole, fail, require
 from dprisk.guarantees import Guarantee, as_guarantee
 from dprisk.mechanisms import Mechanism
 
@@ -33,9 +32,9 @@ def read(subject: Any, records: Sequence[Any] | int | None = None, timeout: floa
     time limit is that of code, also of a `CodeTarget` that was given.
     """
     target = as_target(subject, records)
-    require(target.size >= 2, "An audit needs at least two possible records.", ParameterError)
+    require(target.size >= 2, "An audit needs at least two possible records.")
     if not isinstance(target, CodeTarget):
-        require(timeout is None, f"{target.name} is no code with calls to limit; leave out timeout.", TargetError)
+        require(timeout is None, f"{target.name} has no calls to limit, as code has; leave out timeout.", TargetError)
         return target
     target = target if timeout is None else replace(target, timeout=timeout)
     if target.reproducible and not repeats(target, runs=2):
@@ -80,34 +79,19 @@ def as_target(
     >>> target.sample(np.array([0, 1, 1]), np.random.default_rng(0)).shape
     (3,)
     """
-    promise = None if claim is None else as_guarantee(claim)
-    limit = None if timeout is None else as_timeout(timeout)
-    require(
-        parameters is None or isinstance(parameters, Mapping),
-        f"parameters is a mapping from name to value, as in {{'scale': 2.0}}, not {parameters!r}",
-        TargetError,
-    )
-    require(post is None or callable(post), f"post is a function of one output, not {post!r}", TargetError)
     reference = Reference.parse(subject) if isinstance(subject, str) else None
     code = reference.load() if reference else subject
+    promise = None if claim is None else as_guarantee(claim)
     if isinstance(code, Target | Mechanism):
-        given = _whole(code, records, plain=not (batch or parameters or post or limit))
-        return given if promise is None and name is None else _relabelled(given, promise, name)
-    require(
-        not isinstance(code, type), f"{name_of(code)} is a class; give an object of it, or a function.", TargetError
-    )
-    listed = listed_records(records)
-    adapted = None if inspect.isroutine(code) else adapt(code, listed)
-    if adapted is None:
-        made = _from_function(code, listed, parameters, batch)
-    else:
-        made = _from_library(adapted, listed, parameters, batch)
+        return _relabelled(_whole(code, records, not (batch or parameters or post or timeout)), promise, name)
+    shown = reference.text if reference else name_of(code)
+    made = _from_code(code, shown, listed_records(records), parameters, batch)
     return replace(
         made,
-        name=name or (reference.text if reference and adapted is None else made.name),
+        name=name or made.name,
         code=reference or made.code,
         post=post,
-        timeout=limit,
+        timeout=timeout,
         claim=promise or made.claim,
     )
 
@@ -128,35 +112,31 @@ def _whole(code: Target | Mechanism, records: Sequence[Any] | int | None, plain:
     return MechanismTarget(labelled)
 
 
-def _from_library(
-    adapted: Adapted, listed: tuple[Any, ...] | None, parameters: Mapping[str, Any] | None, batch: bool
+def _from_code(
+    code: Any, shown: str, listed: tuple[Any, ...] | None, parameters: Mapping[str, Any] | None, batch: bool
 ) -> CodeTarget:
-    require(not batch, f"{adapted.name} takes one record at a time, not a batch.", TargetError)
-    require(not parameters, f"{adapted.name} has its parameters already.", TargetError)
-    listed = adapted.records if listed is None or adapted.library == "opendp" else listed
-    return CodeTarget(
-        name=adapted.name,
-        records=listed or fail(f"{adapted.name} does not tell its records: pass records=[...].", TargetError),
-        code=adapted,
-        claim=adapted.claim,
-        reproducible=adapted.reproducible,
-        note=adapted.note,
-        library=adapted.library,
-    )
-
-
-def _from_function(
-    code: Any, listed: tuple[Any, ...] | None, parameters: Mapping[str, Any] | None, batch: bool
-) -> CodeTarget:
+    """A mechanism of another library, or a function, as what it tells of itself without being called."""
+    require(not isinstance(code, type), f"{shown} is a class; give an object of it, or a function.", TargetError)
+    adapted = None if inspect.isroutine(code) else adapt(code, listed)
+    if adapted is not None:
+        require(not batch, f"{adapted.name} takes one record at a time, not a batch.", TargetError)
+        require(not parameters, f"{adapted.name} has its parameters already.", TargetError)
+        listed = adapted.records if listed is None or adapted.library == "opendp" else listed
+        return CodeTarget(
+            name=adapted.name,
+            records=listed or fail(f"{adapted.name} does not tell its records: pass records=[...].", TargetError),
+            code=adapted,
+            claim=adapted.claim,
+            reproducible=adapted.reproducible,
+            note=adapted.note,
+            library=adapted.library,
+        )
     require_function(code)
-    name = name_of(code)
-    records = listed or fail(f"{name} does not tell its records: pass records=[...], or how many.", TargetError)
-    _check_signature(code, parameters or {}, batch)
     system = held_randomness(code)[1]
     module = (getattr(inspect.unwrap(code), "__module__", None) or "").split(".")[0].replace("_", "-")
-    return CodeTarget(
-        name=name,
-        records=records,
+    made = CodeTarget(
+        name=shown,
+        records=listed or fail(f"{shown} does not tell its records: pass records=[...], or how many.", TargetError),
         code=code,
         batch=batch,
         parameters=parameters,
@@ -164,6 +144,8 @@ def _from_function(
         note=f"It uses randomness of the operating system ({', '.join(system)})." if system else "",
         library=module if version_of(module) is not None else None,  # installed under the same name
     )
+    _check_signature(code, parameters or {}, batch)
+    return made
 
 
 def require_function(code: Any) -> None:
@@ -185,30 +167,30 @@ def _check_signature(function: Any, parameters: Mapping[str, Any], batch: bool) 
         return
     place = generator_parameter(function)
     given = {**parameters, **({} if place is None else {place: None})}
-    what = "a list of records" if batch else "the record"
     try:
         signature.bind(None, **given)
+        return
     except TypeError as problem:
-        first = next(iter(signature.parameters.values()), None)
-        needed = [
-            name
-            for name, entry in list(signature.parameters.items())[1:]
-            if entry.default is entry.empty
-            and entry.kind in (entry.POSITIONAL_OR_KEYWORD, entry.KEYWORD_ONLY)
-            and name not in given
-        ]
+        advice = str(problem)
+    first, *others = signature.parameters.values() or (None,)
+    needed = [
+        entry.name
+        for entry in others
+        if entry.default is entry.empty
+        and entry.kind in (entry.POSITIONAL_OR_KEYWORD, entry.KEYWORD_ONLY)
+        and entry.name not in given
+    ]
+    if first is None:
+        advice = "it takes no argument"
+    elif first.name in (place, "self", "cls"):
+        advice = f"its first parameter is {first.name}"
+    elif needed:
         advice = (
-            "it takes no argument"
-            if first is None
-            else f"its first parameter is {first.name}"
-            if first.name in (place, "self", "cls")
-            else f"it also needs {', '.join(needed)}: pass parameters={{{', '.join(f'{n!r}: ...' for n in needed)}}} "
-            "to as_target, or a function that sets what it needs"
-            if needed
-            else str(problem)
+            f"it also needs {', '.join(needed)}: pass parameters={{{', '.join(f'{n!r}: ...' for n in needed)}}} to "
+            "as_target, or a function that sets what it needs"
         )
-        message = f"{name_of(function)} cannot be called with {what} as its first argument: {advice}."
-        raise TargetError(message) from None
+    what = "a list of records" if batch else "the record"
+    fail(f"{name_of(function)} cannot be called with {what} as its first argument: {advice}.", TargetError)
 
 
 def require_few(count: int) -> None:
@@ -242,10 +224,11 @@ def listed_records(records: Sequence[Any] | int | None) -> tuple[Any, ...] | Non
 
 
 def _relabelled(target: Target, claim: Guarantee | None, name: str | None) -> Target:
+    if claim is None and name is None:
+        return target
     same = copy.copy(target)
-    for part, value in (("claim", claim), ("name", name)):
-        if value is not None:
-            object.__setattr__(same, part, value)
+    object.__setattr__(same, "claim", claim or target.claim)
+    object.__setattr__(same, "name", name or target.name)
     return same
 
 

@@ -17,7 +17,7 @@ from dprisk.auditing.certify.counts import Counts, certified_epsilon, clopper_pe
 from dprisk.auditing.evidence.experiment import Attack, Experiment
 from dprisk.auditing.evidence.scores import Scorer
 from dprisk.bounds.papers import rad_corollary_5_6
-from dprisk.errors import ParameterError, require
+from dprisk.errors import require
 from dprisk.guarantees import ApproxDP
 from dprisk.types import IntArray
 
@@ -32,21 +32,17 @@ class Design(Experiment[Counts]):
 
     @property
     def may_draw(self) -> bool:
-        """If the scorer may."""
         return self.scorer.may_draw
 
     def draw(self, count: int, rng: np.random.Generator) -> IntArray:
-        """Suspects, uniformly."""
         return rng.integers(self.universe.size, size=count)
 
     def tally(self, outputs: Any, drawn: IntArray) -> Counts:
-        """Answers, and how many were right."""
         answers = self.answers(outputs)
         require(
             answers.shape == drawn.shape,
             f"The attack must answer once for each output; for {drawn.size} of them its answers have the shape "
             f"{answers.shape}.",
-            ParameterError,
         )
         return Counts(drawn.size, int((answers >= 0).sum()), int((answers == drawn).sum()), self.universe.size)
 
@@ -56,12 +52,10 @@ class Design(Experiment[Counts]):
         return np.where(lead >= self.margin, best, -1)
 
     def read(self, told: dict[str, Any]) -> Counts:
-        """Counts that were written down."""
         return Counts.read(told)
 
     @property
     def nothing(self) -> Counts:
-        """No runs."""
         return Counts(0, 0, 0, self.universe.size)
 
     def certified(self, tally: Counts, alpha: float, delta: float, anytime: bool) -> float:
@@ -73,7 +67,6 @@ class Design(Experiment[Counts]):
         return log_e_value(tally, claim.epsilon, claim.delta)
 
     def estimate(self, tally: Counts, delta: float) -> float:
-        """The epsilon that the counts would have on average."""
         return epsilon_estimate(tally, delta)
 
     def able(self, tally: Counts, claim: ApproxDP, alpha: float, anytime: bool) -> bool:
@@ -104,5 +97,4 @@ class Design(Experiment[Counts]):
         return Attack(guess, guess + most, most, success, (low, high), success - guess, (low - guess, high - guess))
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
         return {"suspects": self.size, "margin": self.margin, "evidence": self.scorer.describe()}

@@ -30,7 +30,7 @@ from dprisk.auditing.evidence.scores import GuessScorer, KnownScorer, Scorer
 from dprisk.auditing.evidence.suspects import FEWEST_PILOT_RUNS, MOST_LEARNED, PILOT_CELLS, PILOT_RUNS, pilot_runs
 from dprisk.bounds import evaluate
 from dprisk.bounds.registry import Bounded
-from dprisk.errors import ParameterError, require
+from dprisk.errors import require
 from dprisk.exact import block_size, posterior
 from dprisk.guarantees import ApproxDP
 from dprisk.mechanisms.combined import number_of, take
@@ -57,16 +57,13 @@ class Guessing(Experiment[Gains]):
 
     @cached_property
     def universe(self) -> IntArray:  # type: ignore[override]
-        """All records."""
         return np.arange(self.threat.prior.size)
 
     @property
     def may_draw(self) -> bool:
-        """If the scorer may."""
         return self.scorer.may_draw
 
     def draw(self, count: int, rng: np.random.Generator) -> IntArray:
-        """Records, from the prior."""
         return draw_records(self.threat.prior.weights, count, 1, rng)
 
     def tally(self, outputs: Any, drawn: IntArray) -> Gains:
@@ -99,7 +96,6 @@ class Guessing(Experiment[Gains]):
             some.shape == (number_of(outputs), asked.size),
             f"The attack must score each output for each of {asked.size} records; for {number_of(outputs)} outputs its "
             f"scores have the shape {some.shape}.",
-            ParameterError,
         )
         if known is None:
             scores = some
@@ -123,12 +119,10 @@ class Guessing(Experiment[Gains]):
         return high - low <= SAME
 
     def read(self, told: dict[str, Any]) -> Gains:
-        """A tally that was written down."""
         return Gains.read(told)
 
     @property
     def nothing(self) -> Gains:
-        """No runs."""
         return Gains.of(np.zeros(0), np.zeros(0, dtype=bool))
 
     def certified(self, tally: Gains, alpha: float, delta: float, anytime: bool) -> float:
@@ -204,7 +198,6 @@ class Guessing(Experiment[Gains]):
         return self._most[which, claim]
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
         return {"threat": self.threat.describe(), "evidence": self.scorer.describe()}
 
     def key(self) -> Any:

@@ -38,7 +38,6 @@ class Tallies:
         return Tallies(tuple(one + two for one, two in zip(self.parts, other.parts, strict=True)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
         return {"parts": [part.to_dict() for part in self.parts]}
 
     def summary(self) -> dict[str, Any]:
@@ -78,7 +77,6 @@ class Several(Experiment[Tallies]):
 
     @property
     def may_draw(self) -> bool:
-        """If one of the designs may."""
         return any(design.may_draw for design in self.designs)
 
     def draw(self, count: int, rng: np.random.Generator) -> IntArray:
@@ -98,12 +96,10 @@ class Several(Experiment[Tallies]):
         )
 
     def read(self, told: dict[str, Any]) -> Tallies:
-        """Counts that were written down."""
         return Tallies(tuple(map(Counts.read, told["parts"])))
 
     @property
     def nothing(self) -> Tallies:
-        """No runs."""
         return Tallies(tuple(design.nothing for design in self.designs))
 
     def certified(self, tally: Tallies, alpha: float, delta: float, anytime: bool) -> float:
@@ -134,7 +130,6 @@ class Several(Experiment[Tallies]):
         return epsilon_estimate(self._leading(tally, 0.5, delta)[1], delta)
 
     def able(self, tally: Tallies, claim: ApproxDP, alpha: float, anytime: bool) -> bool:
-        """Whether the claim would be refuted if all answers were correct."""
         best = Tallies(tuple(Counts(part.runs, part.answered, part.answered, part.size) for part in tally.parts))
         return self.certified(best, alpha, claim.delta, anytime) > claim.epsilon
 
@@ -144,5 +139,4 @@ class Several(Experiment[Tallies]):
         return design.attack(part, claim, alpha / len(self.designs), anytime)
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
         return {"designs": [design.to_dict() for design in self.designs]}

@@ -18,7 +18,7 @@ from dprisk.auditing.code.target import Target
 from dprisk.auditing.evidence.design import Design
 from dprisk.auditing.evidence.learned import EVERY, Learner
 from dprisk.auditing.evidence.scores import KnownScorer, Scorer
-from dprisk.errors import MechanismError, ParameterError, require
+from dprisk.errors import MechanismError, require
 from dprisk.mechanisms import Mechanism, SetProtocol
 from dprisk.mechanisms.base import leads
 from dprisk.types import AnyArray, FloatArray, IntArray
@@ -173,7 +173,7 @@ def learned_designs(
     every = np.unique(records)
     for number in range(FOLDS):
         every = np.intersect1d(every, records[fold != number])
-    require(every.size >= 2, "There are too few runs to learn from: each record needs several.", ParameterError)
+    require(every.size >= 2, "There are too few runs to learn from: each record needs several.")
     found = []
     for learner in learners:
         if len(learners) == 1 or all(learner.suits(outputs[fold != number]) for number in range(FOLDS)):

@@ -89,16 +89,11 @@ class Plan:
             yield tally
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What the runs gave together, and whether somebody stopped them."""
+def carry_out(setup: Setup, terms: Terms, running: Running, watch: Watch | None) -> tuple[Any, bool]:
+    """The tally of all runs, or of those until the claim was refuted, if that ends them, or until Ctrl-C.
 
-    tally: Any
-    interrupted: bool
-
-
-def carry_out(setup: Setup, terms: Terms, running: Running, watch: Watch | None) -> Outcome:
-    """Run what was set up until all runs are made, the claim is refuted if that ends the audit, or Ctrl-C."""
+    The second tells whether it was Ctrl-C.
+    """
     plan, tally = Plan.of(setup, terms), setup.design.nothing
     store = None if running.store is None else Store(running.store, identity(setup, terms, plan.block))
     try:
@@ -110,11 +105,11 @@ def carry_out(setup: Setup, terms: Terms, running: Running, watch: Watch | None)
                 if terms.stop_early and setup.design.refuted(tally, terms.claim, terms.alpha):
                     break
     except KeyboardInterrupt:
-        return Outcome(tally, interrupted=True)
+        return tally, True
     finally:
         if store is not None:
             store.close()
-    return Outcome(tally, interrupted=False)
+    return tally, False
 
 
 def block_size(target: Target, runs: int, stop_early: bool) -> int:

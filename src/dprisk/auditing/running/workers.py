@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dprisk.auditing.code.timeouts import as_timeout
-from dprisk.errors import ParameterError, TargetError, as_whole, require
+from dprisk.errors import TargetError, as_whole, require
 
 RETRIES = 3  # times in a row that a pool whose workers died is made anew
 AHEAD = 2  # blocks in flight for each worker, beyond which none is submitted
@@ -42,12 +42,10 @@ class Running:
         require(
             self.executor is None or hasattr(self.executor, "submit"),
             f"executor must be a concurrent.futures.Executor, got {self.executor!r}",
-            ParameterError,
         )
         require(
             self.store is None or isinstance(self.store, str | Path),
             f"store is the name of a file, as in 'audit.sqlite', not {self.store!r}",
-            ParameterError,
         )
         if self.timeout is not None:
             object.__setattr__(self, "timeout", as_timeout(self.timeout))
