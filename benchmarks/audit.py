@@ -27,15 +27,17 @@ from typing import Any
 
 import numpy as np
 
-from dprisk import GRR, OLH, OUE, SUE, Laplace, Mechanism, Prior, SubsetSelection, Threat, audit, exact
-from dprisk.auditing.certify import statistics
-from dprisk.auditing.certify.statistics import Counts
-from dprisk.auditing.code.adapters import multi_freq_ldpy, pure_ldp, version_of
-from dprisk.auditing.code.targets import as_target
-from dprisk.auditing.evidence.design import choose
+from dprisk import GRR, OLH, OUE, SUE, Laplace, Mechanism, Prior, SubsetSelection, Threat, exact
+from dprisk.auditing import AuditReport, Look, Running, as_target, audit
+from dprisk.auditing.certify.anytime import log_e_value
+from dprisk.auditing.certify.counts import Counts, p_value
+from dprisk.auditing.certify.papers import ldp_auditor
+from dprisk.auditing.code.adapters import multi_freq_ldpy, pure_ldp
+from dprisk.auditing.code.randomness import block_generator
+from dprisk.auditing.code.target import version_of
 from dprisk.auditing.evidence.scores import KnownScorer
-from dprisk.auditing.report import AuditReport
-from dprisk.auditing.running.blocks import Plan, generator, tallies_in_order
+from dprisk.auditing.evidence.suspects import Wanted, known_designs
+from dprisk.auditing.running.plan import Plan
 from dprisk.mechanisms import BLH, SHE, THE
 
 PROTOCOLS: dict[str, type[Any]] = {
@@ -114,7 +116,7 @@ def ldp_auditor_at_expected_counts(mechanism: Mechanism, runs: int) -> float:
     """What LDP-Auditor would certify with so many runs in each of its two arms, by an attack that always answers."""
     success = exact.solve(mechanism, Threat(Prior.uniform(mechanism.size))).success
     wrong = (1 - success) / (mechanism.size - 1)
-    return statistics.ldp_auditor(success * runs, wrong * runs, runs, ALPHA)
+    return ldp_auditor(success * runs, wrong * runs, runs, ALPHA)
 
 
 def tightness(quick: bool, sizes: Sequence[int], names: Sequence[str]) -> None:
@@ -124,7 +126,7 @@ def tightness(quick: bool, sizes: Sequence[int], names: Sequence[str]) -> None:
     rows += [Row(name, 3052, 14.0) for name in ("GRR", "OUE") if name in names and 3052 in sizes]
     for row in rows:
         mechanism = row.mechanism
-        found = [audit(mechanism, runs=runs, alpha=ALPHA, seed=seed, n_jobs=WORKERS) for seed in seeds]
+        found = [audit(mechanism, runs=runs, alpha=ALPHA, seed=seed, running=Running(n_jobs=WORKERS)) for seed in seeds]
         shares = [report.epsilon_certified / mechanism.epsilon for report in found]
         theirs = ldp_auditor_at_expected_counts(mechanism, runs) / mechanism.epsilon
         middle = float(np.median(shares))
@@ -148,7 +150,9 @@ def speed(quick: bool, sizes: Sequence[int], names: Sequence[str]) -> None:
         mechanism = PROTOCOLS[name](size, epsilon)
         runs = 100_000 if quick else 1_000_000
         audit(mechanism, runs=1)  # loads what is loaded once
-        one, both = (seconds(partial(audit, mechanism, runs=runs, n_jobs=jobs), 3) for jobs in (1, WORKERS))
+        one, both = (
+            seconds(partial(audit, mechanism, runs=runs, running=Running(n_jobs=jobs)), 3) for jobs in (1, WORKERS)
+        )
         text = f"   {name:3} m={size:<4} eps={epsilon:g} one core {one * 1e6 / runs:6.3f}"
         text += f"   two {both * 1e6 / runs:6.3f}"
         if has_peer and epsilon == 1:
@@ -206,7 +210,7 @@ def overhead(quick: bool) -> None:
             for record in some:
                 function(record, rng)
 
-        work = partial(audit, function, family.epsilon, records=range(10), family=family)
+        work = partial(audit, function, family.epsilon, records=range(10), look=Look(family=family))
         _overhead(function.__name__[1:], work, call, runs)
     for library, protocol in itertools.product((pure_ldp, multi_freq_ldpy), ("GRR", "OUE")):
         if importlib.util.find_spec(library.__name__) is not None:
@@ -218,7 +222,7 @@ def overhead(quick: bool) -> None:
                 for record in own:
                     function(record)
 
-            work = partial(audit, client, family=PROTOCOLS[protocol](10, 1.0))
+            work = partial(audit, client, look=Look(family=PROTOCOLS[protocol](10, 1.0)))
             _overhead(f"{library.__name__} {protocol}", work, ask, len(own))
 
 
@@ -242,16 +246,17 @@ def alarms(quick: bool) -> None:
     most = alpha + 3 * np.sqrt(alpha * (1 - alpha) / audits)
     for mechanism in (GRR(10, 1.0), OUE(10, 1.0), Laplace([0.0, 1.0], epsilon=1.0)):
         target = as_target(mechanism)
-        design = choose(target, KnownScorer(mechanism), blocks * block, alpha, 0.0, generator(0, -1))
+        wanted = Wanted(blocks * block, alpha, 0.0)
+        (design,) = known_designs(KnownScorer(mechanism), wanted, block_generator(0, -1))
         fixed = watched = 0
         for seed in range(audits):
             counts = Counts(0, 0, 0, design.size)
             evidence = -np.inf
             plan = Plan(target, design, blocks * block, block, seed, block)
-            for part in tallies_in_order(plan, None, 1, None):
+            for part in plan.tallies(Running()):
                 counts = counts + part
-                evidence = max(evidence, statistics.log_e_value(counts, mechanism.epsilon))
-            fixed += statistics.p_value(counts, mechanism.epsilon) <= alpha
+                evidence = max(evidence, log_e_value(counts, mechanism.epsilon))
+            fixed += p_value(counts, mechanism.epsilon) <= alpha
             watched += evidence >= -np.log(alpha)
         shares = fixed / audits, watched / audits
         print(
@@ -288,7 +293,7 @@ def _faulty(quick: bool) -> None:
     """Unary encoding that never clears the true bit: it claims 0.25."""
     for name in ("OUE", "SUE"):
         client, family = pure_ldp(name, epsilon=0.25, d=10), PROTOCOLS[name](10, 0.25)
-        run = partial(audit, client, 0.25, family=family, alpha=ALPHA)
+        run = partial(audit, client, 0.25, alpha=ALPHA, look=Look(family=family))
         needed = [run(runs=20_000, stop_early=True, seed=seed).counts.runs for seed in range(5 if quick else 20)]
         certified = [run(runs=20_000, seed=seed).epsilon_certified for seed in range(1 if quick else 5)]
         middle, least = float(np.median(needed)), min(certified)
@@ -345,22 +350,26 @@ class Hashed:
 def _pure_ldp() -> Iterator[Case]:
     for name in ("DE", "SUE", "OUE", "HE"):
         family = PROTOCOLS[{"DE": "GRR", "HE": "SHE"}.get(name, name)](10, 1.0)
-        yield name, partial(audit, pure_ldp(name, epsilon=1.0, d=10), family=family), 1.0
+        yield name, partial(audit, pure_ldp(name, epsilon=1.0, d=10), look=Look(family=family)), 1.0
     for name in ("BLH", "OLH"):
         hashing = PROTOCOLS[name](10, 1.0)
         target = as_target(pure_ldp(name, epsilon=1.0, d=10), post=Hashed(10, hashing.hash_range))
-        yield name, partial(audit, target, 1.0, family=hashing), 1.0
+        yield name, partial(audit, target, 1.0, look=Look(family=hashing)), 1.0
 
 
 def _multi_freq() -> Iterator[Case]:
     for name in ("GRR", "SUE", "OUE", "SHE"):
-        yield name, partial(audit, multi_freq_ldpy(name, k=10, epsilon=1.0), family=PROTOCOLS[name](10, 1.0)), 1.0
+        yield (
+            name,
+            partial(audit, multi_freq_ldpy(name, k=10, epsilon=1.0), look=Look(family=PROTOCOLS[name](10, 1.0))),
+            1.0,
+        )
     subsets = as_target(multi_freq_ldpy("SS", k=10, epsilon=1.0), post=Members(10))
-    yield "SS", partial(audit, subsets, 1.0, family=SubsetSelection(10, 1.0)), 1.0
+    yield "SS", partial(audit, subsets, 1.0, look=Look(family=SubsetSelection(10, 1.0))), 1.0
     for name in ("BLH", "OLH"):
         hashing = PROTOCOLS[name](10, 1.0)
         target = as_target(multi_freq_ldpy(name, k=10, epsilon=1.0), post=Hashed(10, hashing.hash_range))
-        yield name, partial(audit, target, 1.0, family=hashing), 1.0
+        yield name, partial(audit, target, 1.0, look=Look(family=hashing)), 1.0
     yield "ADP", partial(audit, multi_freq_ldpy("ADP", k=10, epsilon=1.0)), 1.0
     for name in ("L_GRR", "L_SUE", "L_OUE", "L_OSUE", "L_SOUE", "L_ADP"):
         yield name, partial(audit, multi_freq_ldpy(name, k=10, eps_perm=2.0, eps_1=1.0)), 1.0
@@ -381,7 +390,7 @@ def _opendp() -> Iterator[Case]:
     yield "Laplace", partial(audit, noise, 1.0, records=[0.0, 1.0]), 1.0
     yield (
         "Laplace, known family",
-        partial(audit, noise, 1.0, records=[0.0, 1.0], family=Laplace([0.0, 1.0], epsilon=1.0)),
+        partial(audit, noise, 1.0, records=[0.0, 1.0], look=Look(family=Laplace([0.0, 1.0], epsilon=1.0))),
         1.0,
     )
 

@@ -19,17 +19,37 @@ import numpy as np
 import pytest
 
 from dprisk import ApproxDP
-from dprisk.auditing import run as running
-from dprisk.auditing.certify import statistics
-from dprisk.auditing.certify.statistics import Counts
-from dprisk.auditing.code.outputs import recorded
-from dprisk.auditing.code.targets import as_target
-from dprisk.auditing.report import AuditReport
-from dprisk.auditing.run import AuditInterrupted, audit, audit_recorded
-from dprisk.auditing.running.blocks import RETRIES
+from dprisk.auditing import (
+    AuditInterrupted,
+    AuditReport,
+    Look,
+    Running,
+    as_target,
+    audit,
+    audit_recorded,
+    recorded,
+)
+from dprisk.auditing.certify.anytime import log_e_value
+from dprisk.auditing.certify.counts import Counts
+from dprisk.auditing.running import plan
+from dprisk.auditing.running.workers import RETRIES
 from dprisk.cli.audit import _records
 from dprisk.errors import AuditedCodeError, DpriskError, InputFileError, ParameterError, TargetError
-from dprisk.mechanisms import BLH, GRR, OLH, OUE, SHE, SUE, THE, Gaussian, Laplace, Matrix, Mechanism, SubsetSelection
+from dprisk.mechanisms import (
+    BLH,
+    GRR,
+    OLH,
+    OUE,
+    SHE,
+    SUE,
+    THE,
+    Gaussian,
+    Laplace,
+    Matrix,
+    Mechanism,
+    Product,
+    SubsetSelection,
+)
 from dprisk.testing import assert_private
 from tests.test_cli import run
 
@@ -128,7 +148,7 @@ BROKEN: list[tuple[Code, int]] = [
 def test_bugs_are_found_within_a_few_thousand_runs(code: Code, size: int) -> None:
     name = code.__name__
     family = GRR(10, 1.0) if name.startswith("grr") else OUE(10, 1.0) if name.startswith("oue") else None
-    report = audit(code, 1.0, records=range(size), runs=20_000, stop_early=True, family=family)
+    report = audit(code, 1.0, records=range(size), runs=20_000, stop_early=True, look=Look(family=family))
     assert report.verdict == "violated"
     assert report.counts.runs <= 6000
     assert report.anytime
@@ -155,7 +175,7 @@ def test_correct_code_is_not_accused(code: Code, size: int) -> None:
 def test_false_alarms_at_the_boundary_are_as_rare_as_promised(
     subject: Any, stop_early: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "BLOCK", 50)  # looks at every 50 runs
+    monkeypatch.setattr(plan, "BLOCK", 50)  # looks at every 50 runs
     alpha, audits = 0.1, 250
     records = None if isinstance(subject, Mechanism) else range(2)
     alarms = above = 0
@@ -163,7 +183,7 @@ def test_false_alarms_at_the_boundary_are_as_rare_as_promised(
         seen: list[bool] = []
 
         def look(counts: Counts, _: int, seen: list[bool] = seen) -> None:
-            seen.append(stop_early and statistics.log_e_value(counts, 1.0) >= -math.log(alpha))
+            seen.append(stop_early and log_e_value(counts, 1.0) >= -math.log(alpha))
 
         report = audit(
             subject, 1.0, records=records, runs=500, alpha=alpha, seed=seed, stop_early=stop_early, watch=look
@@ -233,6 +253,13 @@ def test_a_mechanism_that_rules_records_out_is_audited() -> None:
     json.dumps(report.to_dict(), allow_nan=False)
 
 
+def test_a_mechanism_whose_outputs_come_in_pairs_is_audited() -> None:
+    """Two reports of the same record at epsilon 1 each."""
+    mechanism = Product(GRR(3, 1.0), SUE(3, 1.0))
+    assert 1.8 < audit(mechanism, runs=30_000).epsilon_certified <= 2
+    assert audit(mechanism, 1.5, runs=30_000).verdict == "violated"
+
+
 def test_many_records_of_unknown_code_are_sampled() -> None:
     assert audit(lambda record: record, 1.0, records=range(5000), runs=500).verdict == "violated"
 
@@ -240,12 +267,12 @@ def test_many_records_of_unknown_code_are_sampled() -> None:
 @pytest.mark.parametrize("output", [7, "text", (1, 2), [True, False]])
 def test_what_the_family_never_returns_is_said(output: Any) -> None:
     with pytest.raises(TargetError, match="leave out `family`"):
-        audit(lambda record: output, 1.0, records=range(5), runs=100, family=GRR(5, 1.0))
+        audit(lambda record: output, 1.0, records=range(5), runs=100, look=Look(family=GRR(5, 1.0)))
 
 
 def test_a_family_of_another_size_is_refused() -> None:
     with pytest.raises(ParameterError, match="4 records"):
-        audit(grr, 1.0, records=range(10), family=GRR(4, 1.0))
+        audit(grr, 1.0, records=range(10), look=Look(family=GRR(4, 1.0)))
 
 
 # --- the same report whoever runs it ---
@@ -286,14 +313,14 @@ def global_noise(record: int) -> float:
     return record + float(np.random.laplace())  # noqa: NPY002
 
 
-def executors() -> Iterator[dict[str, Any]]:
-    yield {"n_jobs": 2}
-    yield {"n_jobs": 4}
-    yield {"executor": LateExecutor()}
+def executors() -> Iterator[Running]:
+    yield Running(n_jobs=2)
+    yield Running(n_jobs=4)
+    yield Running(executor=LateExecutor())
     with ThreadPoolExecutor(3) as threads:
-        yield {"executor": threads}
+        yield Running(executor=threads)
     with ProcessPoolExecutor(2) as processes:
-        yield {"executor": processes}
+        yield Running(executor=processes)
 
 
 @pytest.mark.parametrize("stop_early", [False, True])
@@ -304,9 +331,9 @@ def test_any_executor_gives_the_same_report(stop_early: bool) -> None:
         (half_the_noise, {"claim": 1.0, "records": [0, 1], "runs": 3250}),
     ]
     alone = [same(audit(subject, **given, stop_early=stop_early)) for subject, given in cases]
-    for options in executors():
+    for running in executors():
         for (subject, given), expected in zip(cases, alone, strict=True):
-            assert same(audit(subject, **given, **options, stop_early=stop_early)) == expected
+            assert same(audit(subject, **given, running=running, stop_early=stop_early)) == expected
 
 
 @pytest.mark.filterwarnings("default")
@@ -318,7 +345,7 @@ def test_a_dask_cluster_gives_the_same_report() -> None:
         distributed.LocalCluster(n_workers=2, threads_per_worker=2, processes=False, dashboard_address=None) as cluster,
         distributed.Client(cluster) as client,
     ):
-        report = audit(global_noise, **given, executor=client.get_executor())
+        report = audit(global_noise, **given, running=Running(executor=client.get_executor()))
     assert same(report) == same(audit(global_noise, **given))
 
 
@@ -345,20 +372,20 @@ def test_a_worker_that_dies_is_replaced(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("DPRISK_TEST_MARKER", str(marker))
     expected = same(audit(dies_once, 1.0, records=[0, 1], runs=3000))
     assert not marker.exists()
-    assert same(audit(dies_once, 1.0, records=[0, 1], runs=3000, n_jobs=2)) == expected
+    assert same(audit(dies_once, 1.0, records=[0, 1], runs=3000, running=Running(n_jobs=2))) == expected
     assert marker.exists()
 
 
 def test_workers_that_always_die_end_in_one_sentence() -> None:
     with pytest.raises(TargetError, match=f"A worker died {RETRIES + 1} times in a row at block 0"):
-        audit(dies, 1.0, records=[0, 1], runs=1000, n_jobs=2)
+        audit(dies, 1.0, records=[0, 1], runs=1000, running=Running(n_jobs=2))
     with ProcessPoolExecutor(1) as pool, pytest.raises(TargetError, match="A worker died 1 times"):
-        audit(dies, 1.0, records=[0, 1], runs=1000, executor=pool)
+        audit(dies, 1.0, records=[0, 1], runs=1000, running=Running(executor=pool))
 
 
 def test_code_that_cannot_be_sent_says_so() -> None:
     with pytest.raises(TargetError, match="cannot be sent to other processes"):
-        audit(lambda record: record, 1.0, records=[0, 1], runs=1000, n_jobs=2)
+        audit(lambda record: record, 1.0, records=[0, 1], runs=1000, running=Running(n_jobs=2))
 
 
 # --- stores and interruptions ---
@@ -421,18 +448,18 @@ def test_an_interruption_carries_the_report_so_far(tmp_path: Path) -> None:
     given: dict[str, Any] = {"records": [0, 1], "runs": 4000, "seed": 3}
     store = tmp_path / "audit.db"
     with pytest.raises(KeyboardInterrupt) as stopped:
-        audit(laplace, 1.0, **given, store=store, watch=stop)
+        audit(laplace, 1.0, **given, watch=stop, running=Running(store=store))
     assert isinstance(stopped.value, AuditInterrupted)
     assert stopped.value.report.verdict == "undecided"
     assert stopped.value.report.counts.runs == 2000
-    assert same(audit(laplace, 1.0, **given, store=store)) == same(audit(laplace, 1.0, **given))
+    assert same(audit(laplace, 1.0, **given, running=Running(store=store))) == same(audit(laplace, 1.0, **given))
 
 
 @pytest.mark.parametrize(
     "other", [{"seed": 1}, {"runs": 1500}, {"alpha": 0.05}, {"records": [0, 2]}, {"stop_early": True}]
 )
 def test_a_store_of_another_audit_is_refused(tmp_path: Path, other: dict[str, Any]) -> None:
-    given: dict[str, Any] = {"records": [0, 1], "runs": 1000, "store": tmp_path / "audit.db"}
+    given: dict[str, Any] = {"records": [0, 1], "runs": 1000, "running": Running(store=tmp_path / "audit.db")}
     audit(laplace, 1.0, **given)
     with pytest.raises(InputFileError, match="holds another audit"):
         audit(laplace, 1.0, **(given | other))
@@ -443,9 +470,9 @@ def test_a_store_of_other_code_is_refused(tmp_path: Path) -> None:
         return record + rng.laplace(scale=1.0)
 
     changed.__qualname__ = "laplace"
-    audit(laplace, 1.0, records=[0, 1], runs=1000, store=tmp_path / "audit.db")
+    audit(laplace, 1.0, records=[0, 1], runs=1000, running=Running(store=tmp_path / "audit.db"))
     with pytest.raises(InputFileError, match="holds another audit"):
-        audit(changed, 1.0, records=[0, 1], runs=1000, store=tmp_path / "audit.db")
+        audit(changed, 1.0, records=[0, 1], runs=1000, running=Running(store=tmp_path / "audit.db"))
 
 
 def test_a_store_that_is_no_store_gets_one_sentence(tmp_path: Path) -> None:
@@ -456,17 +483,17 @@ def test_a_store_that_is_no_store_gets_one_sentence(tmp_path: Path) -> None:
     file.close()
     for path in (text, table, tmp_path / "missing" / "audit.db", tmp_path):
         with pytest.raises(InputFileError, match="cannot be used to record the audit"):
-            audit(GRR(4, 1.0), runs=100, store=path)
+            audit(GRR(4, 1.0), runs=100, running=Running(store=path))
 
 
 def test_a_damaged_store_gets_one_sentence(tmp_path: Path) -> None:
     path = tmp_path / "audit.db"
-    audit(GRR(4, 1.0), runs=100, store=path)
+    audit(GRR(4, 1.0), runs=100, running=Running(store=path))
     data = bytearray(path.read_bytes())
     data[1000:] = b"x" * (len(data) - 1000)
     path.write_bytes(bytes(data))
     with pytest.raises(InputFileError):
-        audit(GRR(4, 1.0), runs=100, store=path)
+        audit(GRR(4, 1.0), runs=100, running=Running(store=path))
 
 
 def test_code_that_cannot_be_seeded_has_no_store(tmp_path: Path) -> None:
@@ -474,8 +501,10 @@ def test_code_that_cannot_be_seeded_has_no_store(tmp_path: Path) -> None:
         return record ^ (os.urandom(1)[0] & 1)
 
     with pytest.raises(ParameterError, match="cannot be seeded"):
-        audit(code, 1.0, records=[0, 1], runs=100, store=tmp_path / "audit.db")
-    report = audit(code, 1.0, records=[0, 1], runs=100, store=tmp_path / "audit.db", family=GRR(2, 1.0))
+        audit(code, 1.0, records=[0, 1], runs=100, running=Running(store=tmp_path / "audit.db"))
+    report = audit(
+        code, 1.0, records=[0, 1], runs=100, look=Look(family=GRR(2, 1.0)), running=Running(store=tmp_path / "audit.db")
+    )
     assert report.counts.runs == 100
 
 
@@ -485,7 +514,7 @@ MODULE = """
 import time
 import numpy as np
 from dprisk import GRR
-from dprisk.auditing.code.targets import central
+from dprisk.auditing import central
 
 mechanism = GRR(4, epsilon=1.0)
 
@@ -557,15 +586,15 @@ def hangs_in_a_worker(record: int) -> int:
 
 def test_failures_in_workers_are_told_as_well() -> None:
     with pytest.raises(AuditedCodeError, match="ZeroDivisionError") as caught:
-        audit(fails_in_a_worker, 1.0, records=2, runs=2000, n_jobs=2)
+        audit(fails_in_a_worker, 1.0, records=2, runs=2000, running=Running(n_jobs=2))
     assert caught.value.record in (0, 1)
     with pytest.raises(AuditedCodeError, match=r"within 0\.1 s"):
-        audit(hangs_in_a_worker, 1.0, records=2, runs=1000, n_jobs=2, timeout=0.1)
+        audit(hangs_in_a_worker, 1.0, records=2, runs=1000, running=Running(n_jobs=2, timeout=0.1))
 
 
 def test_a_time_limit_needs_processes() -> None:
     with ThreadPoolExecutor(2) as threads, pytest.raises(ParameterError, match="only the main thread"):
-        audit(laplace, 1.0, records=2, runs=1000, timeout=5, executor=threads)
+        audit(laplace, 1.0, records=2, runs=1000, running=Running(executor=threads, timeout=5))
 
 
 @pytest.mark.parametrize(("name", "said"), [("crash", "raised ZeroDivisionError"), ("hang", "within 0.2 s")])
@@ -649,7 +678,7 @@ def test_code_that_makes_its_own_generator_is_seen_not_to_repeat(package: Path, 
     assert "same seed" in report.target["note"]
     assert audit("mypkg.mod:privatise", 1.0, **given).target["reproducible"]
     with pytest.raises(ParameterError, match="cannot be seeded"):
-        audit("mypkg.mod:unseeded", 1.0, **given, store=tmp_path / "audit.db")
+        audit("mypkg.mod:unseeded", 1.0, **given, running=Running(store=tmp_path / "audit.db"))
 
 
 def test_recorded_outputs_of_which_no_two_are_alike_are_refused(tmp_path: Path) -> None:
@@ -793,17 +822,17 @@ def test_misuse_gets_one_sentence(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "given"),
+    ("arguments", "look"),
     [
-        ("mypkg.mod:privatise --records 0..9 --family laplace", {"family": Laplace(range(10), epsilon=1.0)}),
-        ("mypkg.mod:privatise --records 0,5,9 --family laplace", {"family": Laplace([0, 5, 9], epsilon=1.0)}),
+        ("mypkg.mod:privatise --records 0..9 --family laplace", Look(family=Laplace(range(10), epsilon=1.0))),
+        ("mypkg.mod:privatise --records 0,5,9 --family laplace", Look(family=Laplace([0, 5, 9], epsilon=1.0))),
         (
             "mypkg.mod:privatise --records 0,9 --delta 0.01 --family gaussian --sigma 9",
-            {"family": Gaussian([0, 9], sigma=9.0)},
+            Look(family=Gaussian([0, 9], sigma=9.0)),
         ),
-        ("mypkg.mod:respond --records 0..9 --family grr --stop-early", {"family": GRR(10, 1.0), "stop_early": True}),
-        ("mypkg.mod:many --records 0..9 --batch --jobs 2", {"batch": True}),
-        ("mypkg.mod:many --records 0..9 --batch --family laplace", {"batch": True, "family": Laplace(range(10), 1.0)}),
+        ("mypkg.mod:respond --records 0..9 --family grr --stop-early", Look(family=GRR(10, 1.0))),
+        ("mypkg.mod:many --records 0..9 --batch --jobs 2", Look()),
+        ("mypkg.mod:many --records 0..9 --batch --family laplace", Look(family=Laplace(range(10), 1.0))),
     ],
 )
 def test_the_command_takes_a_family_and_batches(
@@ -811,12 +840,14 @@ def test_the_command_takes_a_family_and_batches(
     monkeypatch: pytest.MonkeyPatch,
     package: Path,
     arguments: str,
-    given: dict[str, Any],
+    look: Look,
 ) -> None:
     code, *more = arguments.split()
     text = ["audit", code, "--claim", "1", "--runs", "3000", *more, "--store", "audit.db", "--json"]
     records = {"0..9": range(10), "0,9": [0, 9], "0,5,9": [0, 5, 9]}[more[1]]
-    expected = same(audit(code, ApproxDP(1.0, 0.01 if "--delta" in more else 0.0), records=records, runs=3000, **given))
+    target = as_target(code, records, batch="--batch" in more)
+    claim = ApproxDP(1.0, 0.01 if "--delta" in more else 0.0)
+    expected = same(audit(target, claim, runs=3000, stop_early="--stop-early" in more, look=look))
     for _ in range(2):  # the second time from the store
         told = json.loads(run(capsys, monkeypatch, *text)[1])
         assert {key: told[key] for key in expected} == json.loads(json.dumps(expected))
@@ -883,18 +914,17 @@ def test_reports_can_be_shown_and_sent(report: AuditReport) -> None:
 
 
 def test_the_attack_of_an_audit_is_measured_beside_its_bounds() -> None:
-    attack = audit(GRR(100, 4.0), runs=50_000).attack()
+    attack: Any = audit(GRR(100, 4.0), runs=50_000).attack()
     best = math.exp(4) / (math.exp(4) + 99)  # which GRR attains, on all records and with every answer
-    assert attack["success_bound"] == pytest.approx(best)
-    assert attack["advantage_bound"] == pytest.approx(best - 0.01)
-    assert attack["success_interval"][0] < best < attack["success_interval"][1]
-    assert attack["success"] == pytest.approx(attack["advantage"] + attack["baseline"])
-    assert audit(GRR(100, 4.0), claim=3.0, runs=50_000).attack()["success_interval"][0] > math.exp(3) / (
-        math.exp(3) + 99
-    )
-    early = audit(GRR(4, 1.0), runs=10_000, stop_early=True).attack()
+    assert attack.success_bound == pytest.approx(best)
+    assert attack.advantage_bound == pytest.approx(best - 0.01)
+    assert attack.success_interval[0] < best < attack.success_interval[1]
+    assert attack.success == pytest.approx(attack.advantage + attack.baseline)
+    broken: Any = audit(GRR(100, 4.0), claim=3.0, runs=50_000).attack()
+    assert broken.success_interval[0] > math.exp(3) / (math.exp(3) + 99)
+    early: Any = audit(GRR(4, 1.0), runs=10_000, stop_early=True).attack()
     right = math.e / (math.e + 3)
-    assert early["success_interval"][0] < right < early["success_interval"][1]
+    assert early.success_interval[0] < right < early.success_interval[1]
 
 
 def test_intervals_of_the_attack_cover_the_truth() -> None:
@@ -905,7 +935,7 @@ def test_intervals_of_the_attack_cover_the_truth() -> None:
         right = 0.5 * (1 - q) ** others  # the true bit alone is on
         wrong = 0.5 * others * q * (1 - q) ** (others - 1)
         truth = right + (1 - right - wrong) / report.counts.size
-        low, high = report.attack()["success_interval"]
+        low, high = report.to_dict()["attack"]["success_interval"]
         missed += not low <= truth <= high
     assert missed <= audits * alpha + 3 * math.sqrt(audits * alpha * (1 - alpha))
 
@@ -920,7 +950,7 @@ def test_nothing_to_go_by_is_undecided() -> None:
 
 def test_an_executor_is_one() -> None:
     with pytest.raises(ParameterError, match="Executor"):
-        audit(GRR(5, 1.0), executor=3)  # type: ignore[arg-type]
+        audit(GRR(5, 1.0), running=Running(executor=3))  # type: ignore[arg-type]
 
 
 # --- blocks of code that is called ---
@@ -928,22 +958,22 @@ def test_an_executor_is_one() -> None:
 
 def test_blocks_grow_with_the_runs_planned_and_with_nothing_else() -> None:
     code = as_target(laplace, 2)
-    sizes = [running._block(code, runs, False) for runs in (10, 20_000, 100_000, 10_000_000)]
+    sizes = [plan.block_size(code, runs, False) for runs in (10, 20_000, 100_000, 10_000_000)]
     assert sizes == [1000, 1000, 5000, 10_000]
-    assert running._block(code, 10_000_000, True) == 100
-    assert running._block(as_target(lambda records: records, 2, batch=True), 10_000_000, False) == 1000
+    assert plan.block_size(code, 10_000_000, True) == 100
+    assert plan.block_size(as_target(lambda records: records, 2, batch=True), 10_000_000, False) == 1000
 
 
 def test_large_blocks_give_the_same_report_to_any_workers() -> None:
     given: dict[str, Any] = {"claim": 1.0, "records": [0, 1], "runs": 70_000}
-    assert same(audit(half_the_noise, **given)) == same(audit(half_the_noise, **given, n_jobs=2))
+    assert same(audit(half_the_noise, **given)) == same(audit(half_the_noise, **given, running=Running(n_jobs=2)))
 
 
 def test_the_state_of_the_callers_randomness_is_put_back_after_an_audit() -> None:
     before = random.getstate()
     audit(global_noise, 1.0, records=[0, 1], runs=1500)
     with pytest.raises(AuditedCodeError):
-        audit(lambda record: 1 // 0, 1.0, records=[0, 1], runs=1500, family=GRR(2, 1.0))
+        audit(lambda record: 1 // 0, 1.0, records=[0, 1], runs=1500, look=Look(family=GRR(2, 1.0)))
     with pytest.raises(TargetError, match="leave out `family`"):
-        audit(lambda record: "text", 1.0, records=[0, 1], runs=1500, family=GRR(2, 1.0))
+        audit(lambda record: "text", 1.0, records=[0, 1], runs=1500, look=Look(family=GRR(2, 1.0)))
     assert random.getstate() == before

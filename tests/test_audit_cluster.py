@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 from dprisk import audit
-from dprisk.auditing.certify.statistics import Counts
-from dprisk.auditing.report import AuditReport
+from dprisk.auditing import AuditReport, Running
+from dprisk.auditing.certify.counts import Counts
 from dprisk.errors import TargetError
 
 pytestmark = pytest.mark.filterwarnings("default")  # of dask and tornado
@@ -69,14 +69,14 @@ def test_a_killed_worker_leaves_no_trace_in_the_report() -> None:
                 os.kill(victim, signal.SIGKILL)
                 killed.add(victim)
 
-        disturbed = audit(slow, **given, executor=client.get_executor(), watch=kill)
+        disturbed = audit(slow, **given, watch=kill, running=Running(executor=client.get_executor()))
     assert killed
     assert told(disturbed) == told(audit(slow, **given))
 
 
 def test_code_that_ends_every_worker_ends_the_audit_in_one_sentence() -> None:
     with two_processes() as client, pytest.raises(TargetError, match="Workers died one after the other at block 0"):
-        audit(ends_its_worker, 1.0, records=[0, 1], runs=2000, executor=client.get_executor())
+        audit(ends_its_worker, 1.0, records=[0, 1], runs=2000, running=Running(executor=client.get_executor()))
 
 
 CODE = """

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from dprisk import ZCDP, ApproxDP, Gaussian, GaussianDP, Guarantee, Laplace, PureDP, audit
-from dprisk.auditing.certify.consequence import consequence
-from dprisk.auditing.code.outputs import recorded
-from dprisk.auditing.run import audit_recorded
+from dprisk.auditing import as_target, audit_recorded, recorded
+from dprisk.auditing.certify.claim import consequence
 from dprisk.errors import GuaranteeError, ParameterError
 from dprisk.guarantees import RenyiDP, dp_sgd
 
@@ -58,7 +57,7 @@ def test_the_right_noise_raises_no_more_alarms_than_promised(stop_early: bool) -
 @pytest.mark.parametrize(("claim", "told"), [(GaussianDP(1.0), "GaussianDP(mu=1.0)"), (ZCDP(0.5), "ZCDP(rho=0.5)")])
 def test_the_report_says_what_was_promised_and_what_was_tested(claim: Guarantee, told: str) -> None:
     good = audit(normal, claim, records=[0, 1], runs=2000)
-    bad = audit(normal, claim, records=[0, 1], runs=2000, parameters={"scale": 0.5})
+    bad = audit(as_target(normal, [0, 1], parameters={"scale": 0.5}), claim, runs=2000)
     assert (good.verdict, bad.verdict) == ("consistent with the claim", "violated")
     tested = f"{told} (tested as epsilon {bad.claim.epsilon:g}, delta {bad.claim.delta:g})"
     assert f"breaks its promise of {tested}: " in bad.sentence()

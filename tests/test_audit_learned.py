@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from dprisk import ApproxDP, Gaussian, Prior, Threat, audit
+from dprisk.auditing import Look, Running, as_target
 from dprisk.auditing.evidence.learned import (
     EVERY,
     Classifier,
@@ -167,7 +168,7 @@ def test_the_probabilities_of_a_classifier_become_likelihood_ratios() -> None:
 
 def test_the_model_that_was_given_is_not_trained_itself() -> None:
     model = Logistic()
-    audit(correlated, ApproxDP(1.0, 0.27), records=2, batch=True, runs=1000, scorer=model)
+    audit(as_target(correlated, 2, batch=True), ApproxDP(1.0, 0.27), runs=1000, look=Look(scorer=model))
     assert not hasattr(model, "weights")
 
 
@@ -207,14 +208,14 @@ class Telling(Wrong):
 )
 def test_misuse_is_refused_in_a_sentence(scorer: Any, said: str) -> None:
     with pytest.raises(ParameterError, match=said):
-        audit(correlated, 1.0, records=2, batch=True, runs=500, scorer=scorer)
+        audit(as_target(correlated, 2, batch=True), 1.0, runs=500, look=Look(scorer=scorer))
 
 
 def test_what_is_no_classifier_is_refused() -> None:
     with pytest.raises(ParameterError, match="needs a method fit"):
         Classifier(3)
     with pytest.raises(TargetError, match="learns from numbers"):
-        audit(lambda record: f"{record}", 1.0, records=2, runs=500, scorer=Logistic())
+        audit(lambda record: f"{record}", 1.0, records=2, runs=500, look=Look(scorer=Logistic()))
 
 
 def test_numbers_that_are_none_have_columns_of_their_own() -> None:
@@ -222,7 +223,7 @@ def test_numbers_that_are_none_have_columns_of_their_own() -> None:
         hidden = (np.asarray(records) == 1) & (rng.random(len(records)) < 0.3)
         return np.where(hidden, np.nan, rng.normal(size=len(records)))
 
-    assert audit(code, 1.0, records=2, batch=True, runs=3000, scorer=Logistic()).verdict == "violated"
+    assert audit(as_target(code, 2, batch=True), 1.0, runs=3000, look=Look(scorer=Logistic())).verdict == "violated"
 
 
 # --- which of them an audit keeps ---
@@ -234,11 +235,10 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 
 def test_vectors_with_correlated_entries_are_certified() -> None:
     delta = gaussian_delta(math.sqrt(SHIFT @ np.linalg.inv(COVARIANCE) @ SHIFT), 1.0)
-    given: dict[str, Any] = {"records": 2, "batch": True, "runs": 30_000}
-    claim = ApproxDP(1.0, delta)
-    frequencies = audit(correlated, claim, **given, scorer=Frequencies())
-    usual = audit(correlated, claim, **given)
-    classified = audit(correlated, claim, **given, scorer=Logistic())
+    target, claim = as_target(correlated, 2, batch=True), ApproxDP(1.0, delta)
+    frequencies = audit(target, claim, runs=30_000, look=Look(scorer=Frequencies()))
+    usual = audit(target, claim, runs=30_000)
+    classified = audit(target, claim, runs=30_000, look=Look(scorer=Logistic()))
     assert frequencies.epsilon_certified < 0.2
     assert 0.7 < usual.epsilon_certified < 1.0
     assert 0.7 < classified.epsilon_certified < 1.0
@@ -250,12 +250,12 @@ def test_numbers_are_certified_as_well_as_before(epsilon: float) -> None:
     def code(records: Any, rng: Rng) -> FloatArray:
         return np.asarray(records) + rng.laplace(scale=1 / epsilon, size=len(records))
 
-    given: dict[str, Any] = {"records": 2, "batch": True, "runs": 30_000}
+    target = as_target(code, 2, batch=True)
 
-    def mean(**more: Any) -> float:
-        return float(np.mean([audit(code, 9.0, **given, **more, seed=k).epsilon_certified for k in range(8)]))
+    def mean(look: Look) -> float:
+        return float(np.mean([audit(target, 9.0, runs=30_000, look=look, seed=k).epsilon_certified for k in range(8)]))
 
-    assert mean() > max(mean(scorer=Frequencies()) - 0.03 * epsilon, 0.85 * epsilon)  # a seed is worth 0.04
+    assert mean(Look()) > max(mean(Look(scorer=Frequencies())) - 0.03 * epsilon, 0.85 * epsilon)  # a seed is worth 0.04
 
 
 def test_a_learner_of_ones_own_is_trained_on_pilot_runs_only() -> None:
@@ -266,25 +266,27 @@ def test_a_learner_of_ones_own_is_trained_on_pilot_runs_only() -> None:
             taught.append(records.size)
             return FrequencyScorer(outputs, records)
 
-    report = audit(laplace, 1.0, records=2, batch=True, runs=5000, scorer=Own())
+    report = audit(as_target(laplace, 2, batch=True), 1.0, runs=5000, look=Look(scorer=Own()))
     assert report.verdict == "consistent with the claim"
     assert taught == [400, 400, 400]  # two thirds of 300 pilot runs for each record, three times
 
 
 def test_learners_serve_audits_under_a_threat_and_of_several_designs() -> None:
     threat = Threat(Prior([0.6, 0.4]))
-    given: dict[str, Any] = {"records": 2, "batch": True, "runs": 5000}
+    target = as_target(correlated, 2, batch=True)
     for scorer in (None, Logistic(), Kernels()):
-        report = audit(correlated, 0.3, **given, threat=threat, scorer=scorer)
+        report = audit(target, 0.3, runs=5000, threat=threat, look=Look(scorer=scorer))
         assert report.verdict == "violated"
         assert "frequencies" not in report.design.to_dict()["evidence"]
-    several = audit(laplace, 0.1, records=5, batch=True, runs=20_000, designs=3, scorer=Kernels())
+    several = audit(as_target(laplace, 5, batch=True), 0.1, runs=20_000, look=Look(scorer=Kernels(), designs=3))
     assert several.verdict == "violated"
 
 
 def test_scores_travel_to_workers() -> None:
     reports = [
-        audit(correlated, ApproxDP(1.0, 0.27), records=2, batch=True, runs=3000, n_jobs=jobs).to_dict()
+        audit(
+            as_target(correlated, 2, batch=True), ApproxDP(1.0, 0.27), runs=3000, running=Running(n_jobs=jobs)
+        ).to_dict()
         for jobs in (1, 2)
     ]
     assert reports[0]["correct"] == reports[1]["correct"]
@@ -294,7 +296,9 @@ def test_false_alarms_are_as_rare_as_promised_with_kernels_and_classifiers() -> 
     alpha, audits = 0.1, 150
     for scorer in (Kernels(), None, Logistic()):
         alarms = sum(
-            audit(laplace, 1.0, records=2, batch=True, runs=500, alpha=alpha, seed=k, scorer=scorer).verdict
+            audit(
+                as_target(laplace, 2, batch=True), 1.0, runs=500, alpha=alpha, seed=k, look=Look(scorer=scorer)
+            ).verdict
             == "violated"
             for k in range(audits)
         )
@@ -308,4 +312,11 @@ def test_code_that_cannot_be_seeded_has_no_store_with_a_learner(tmp_path: Any) -
         return record ^ (os.urandom(1)[0] & 1)
 
     with pytest.raises(ParameterError, match="cannot be seeded"):
-        audit(code, 1.0, records=[0, 1], runs=100, store=tmp_path / "audit.db", scorer=Frequencies())
+        audit(
+            code,
+            1.0,
+            records=[0, 1],
+            runs=100,
+            look=Look(scorer=Frequencies()),
+            running=Running(store=tmp_path / "audit.db"),
+        )

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from dprisk import GRR, OUE, Gaussian, Laplace, Mechanism, Prior, Threat, audit
-from dprisk.auditing.code.targets import central
+from dprisk.auditing import Look, Running, as_target, central
 from dprisk.cli.main import cli
 from dprisk.errors import AuditedCodeError, DpriskError, InputFileError, ParameterError, TargetError
 from dprisk.testing import assert_private
@@ -31,17 +31,21 @@ def halved(record: float, rng: np.random.Generator) -> float:
 @pytest.mark.parametrize("family", [GRR(2, epsilon=1.0), OUE(2, epsilon=1.0)])
 def test_outputs_that_the_family_never_has_are_named(family: Mechanism) -> None:
     with pytest.raises(TargetError, match=r"such as -?\d.*none of .*leave out `family`"):
-        audit(noisy, 1.0, records=[0, 1], runs=100, family=family)
+        audit(noisy, 1.0, records=[0, 1], runs=100, look=Look(family=family))
 
 
 def test_code_that_cannot_be_sent_to_a_process_is_told_what_to_do() -> None:
     with pytest.raises(TargetError, match=r"package\.module:function.*n_jobs=1"):
-        audit(lambda record, rng: record, 1.0, records=[0, 1], runs=100, n_jobs=2)
+        audit(lambda record, rng: record, 1.0, records=[0, 1], runs=100, running=Running(n_jobs=2))
 
 
 def test_a_store_of_other_code_is_refused(tmp_path: Path) -> None:
-    audit(halved, 0.5, records=[0, 1], runs=2000, family=PAIR, store=tmp_path / "runs", seed=3)
-    halved_again = audit(halved, 0.5, records=[0, 1], runs=2000, family=PAIR, store=tmp_path / "runs", seed=3)
+    audit(
+        halved, 0.5, records=[0, 1], runs=2000, seed=3, look=Look(family=PAIR), running=Running(store=tmp_path / "runs")
+    )
+    halved_again = audit(
+        halved, 0.5, records=[0, 1], runs=2000, seed=3, look=Look(family=PAIR), running=Running(store=tmp_path / "runs")
+    )
     assert halved_again.counts.runs == 2000
 
     def fixed(record: float, rng: np.random.Generator) -> float:
@@ -49,7 +53,15 @@ def test_a_store_of_other_code_is_refused(tmp_path: Path) -> None:
 
     fixed.__module__, fixed.__qualname__ = halved.__module__, halved.__qualname__
     with pytest.raises(InputFileError, match="another audit"):
-        audit(fixed, 0.5, records=[0, 1], runs=2000, family=PAIR, store=tmp_path / "runs", seed=3)
+        audit(
+            fixed,
+            0.5,
+            records=[0, 1],
+            runs=2000,
+            seed=3,
+            look=Look(family=PAIR),
+            running=Running(store=tmp_path / "runs"),
+        )
 
 
 def test_code_that_cannot_be_seeded_needs_a_family_to_be_stored(tmp_path: Path) -> None:
@@ -59,9 +71,16 @@ def test_code_that_cannot_be_seeded_needs_a_family_to_be_stored(tmp_path: Path) 
         return record if secrets.randbelow(4) else 1 - record
 
     with pytest.raises(ParameterError, match="cannot be seeded"):
-        audit(coin, 2.0, records=[0, 1], runs=100, store=tmp_path / "runs")
+        audit(coin, 2.0, records=[0, 1], runs=100, running=Running(store=tmp_path / "runs"))
     for _ in range(2):
-        told = audit(coin, 2.0, records=[0, 1], runs=1000, store=tmp_path / "runs", family=GRR(2, epsilon=2.0))
+        told = audit(
+            coin,
+            2.0,
+            records=[0, 1],
+            runs=1000,
+            look=Look(family=GRR(2, epsilon=2.0)),
+            running=Running(store=tmp_path / "runs"),
+        )
     assert told.counts.runs == 1000
 
 
@@ -91,7 +110,7 @@ def test_parameters_and_post_reach_the_code() -> None:
         return [record + rng.laplace(scale=scale)]
 
     report = audit(
-        noise, 0.5, records=[0, 1], runs=5000, parameters={"scale": 0.1}, post=lambda output: output[0] > 0.5
+        as_target(noise, [0, 1], parameters={"scale": 0.1}, post=lambda output: output[0] > 0.5), 0.5, runs=5000
     )
     assert report.verdict == "violated"
 
@@ -146,7 +165,7 @@ def test_the_output_that_a_family_does_not_have_is_shown() -> None:
         return np.nan if rng.random() < 0.2 else noisy(record, rng)
 
     with pytest.raises(TargetError, match=r"such as nan, are none of Laplace"):
-        audit(fails, 0.5, records=[0, 1], runs=2000, family=PAIR)
+        audit(fails, 0.5, records=[0, 1], runs=2000, look=Look(family=PAIR))
 
 
 def test_long_text_is_compared_by_a_digest() -> None:
@@ -162,7 +181,7 @@ def test_a_batch_that_shares_its_noise_is_refused(family: Mechanism | None) -> N
         return records + rng.laplace(scale=2.0)  # one number for all
 
     with pytest.raises(TargetError, match=r"same noise.*not independent.*leave out batch"):
-        audit(shared, 0.5, records=[0, 1], runs=2000, batch=True, family=family)
+        audit(as_target(shared, [0, 1], batch=True), 0.5, runs=2000, look=Look(family=family))
 
 
 @pytest.mark.parametrize("constant", [True, False])
@@ -170,7 +189,7 @@ def test_a_batch_without_noise_or_with_little_is_not_taken_to_share_it(constant:
     def rare(records: AnyArray, rng: np.random.Generator) -> AnyArray:
         return records * 0 if constant else np.where(rng.random(len(records)) < 0.02, 1, 0)
 
-    assert audit(rare, 0.5, records=[0, 1], runs=2000, batch=True).verdict != "violated"
+    assert audit(as_target(rare, [0, 1], batch=True), 0.5, runs=2000).verdict != "violated"
 
 
 async def later(record: int) -> int:
@@ -202,20 +221,36 @@ def test_what_stands_where_the_record_belongs_is_named(code: Callable[..., Any],
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"parameters": [1]}, r"parameters is a mapping.*not \[1\]"),
-        ({"records": 10**9}, "1000000000 possible records are too many to list"),
-        ({"post": 5}, "post is a function of one output, not 5"),
-        ({"family": "laplace"}, r"family is a mechanism, as in Laplace.*not 'laplace'"),
-        ({"family": Laplace}, "family is a mechanism"),
-        ({"store": 5}, "store is the name of a file.*not 5"),
-        ({"timeout": 1e-9}, "from 0.01 to 1e.08, got 1e-09"),
-        ({"timeout": 1e300}, "from 0.01 to 1e.08, got 1e.300"),
+        (lambda: as_target(noisy, 2, parameters=[1]), r"parameters is a mapping.*not \[1\]"),  # type: ignore[arg-type]
+        (lambda: as_target(noisy, 10**9), "1000000000 possible records are too many to list"),
+        (lambda: as_target(noisy, 2, post=5), "post is a function of one output, not 5"),  # type: ignore[arg-type]
+        (lambda: as_target(noisy, 2, timeout=1e-9), "from 0.01 to 1e.08, got 1e-09"),
+        (lambda: Look(family="laplace"), r"family is a mechanism, as in Laplace.*not 'laplace'"),  # type: ignore[arg-type]
+        (lambda: Look(family=Laplace), "family is a mechanism"),  # type: ignore[arg-type]
+        (lambda: Look(designs=0), "designs must be a whole number of at least 1"),
+        (lambda: Running(n_jobs=0), "n_jobs must be a whole number of at least 1"),
+        (lambda: Running(store=5), "store is the name of a file.*not 5"),  # type: ignore[arg-type]
+        (lambda: Running(timeout=1e-9), "from 0.01 to 1e.08, got 1e-09"),
+        (lambda: Running(timeout=1e300), "from 0.01 to 1e.08, got 1e.300"),
     ],
 )
-def test_options_of_the_wrong_kind_are_named(options: dict[str, Any], said: str) -> None:
-    given: dict[str, Any] = {"records": [0, 1], "runs": 100}
+def test_options_of_the_wrong_kind_are_named(options: Callable[[], object], said: str) -> None:
     with pytest.raises(DpriskError, match=said):
-        audit(noisy, 0.5, **(given | options))
+        options()
+
+
+def test_a_time_limit_of_the_run_is_that_of_code_in_any_form() -> None:
+    slow = Running(timeout=7.0)
+    for subject in (
+        as_target(noisy, 2),
+        as_target(noisy, 2, timeout=3.0),
+        central(lambda data, rng: data[0], [], [0, 1]),
+    ):
+        assert audit(subject, 0.5, runs=100, running=slow).target["timeout"] == 7.0
+    assert audit(as_target(noisy, 2, timeout=3.0), 0.5, runs=100).target["timeout"] == 3.0
+    for mechanism in (GRR(2, epsilon=1.0), as_target(GRR(2, epsilon=1.0))):
+        with pytest.raises(TargetError, match=r"GRR.* has no calls to limit.*leave out timeout"):
+            audit(mechanism, runs=100, running=slow)
 
 
 def test_an_error_of_several_lines_is_told_in_one() -> None:
@@ -247,14 +282,16 @@ def coin(record: int, rng: np.random.Generator) -> int:
 
 @pytest.mark.parametrize("threat", [None, Threat(Prior.uniform(2))], ids=["suspects", "threat"])
 def test_an_attack_on_somebody_of_whom_nothing_is_known_needs_no_parameter_for_it(threat: Threat | None) -> None:
-    report = audit(coin, 1.0, records=[0, 1], runs=1000, scorer=Attack(lambda outputs: outputs), threat=threat)
+    report = audit(
+        coin, 1.0, records=[0, 1], runs=1000, threat=threat, look=Look(scorer=Attack(lambda outputs: outputs))
+    )
     assert report.verdict == "violated"
 
 
 def test_an_attack_that_ignores_what_is_known_is_told_so() -> None:
     given = Threat(Prior.uniform(2), knows="all")
     with pytest.raises(ParameterError, match=r"Attack\.guess takes no third argument `known`"):
-        audit(coin, 1.0, records=[0, 1], runs=1000, scorer=Attack(lambda outputs: outputs), threat=given)
+        audit(coin, 1.0, records=[0, 1], runs=1000, threat=given, look=Look(scorer=Attack(lambda outputs: outputs)))
 
 
 @pytest.mark.parametrize(
@@ -272,12 +309,12 @@ def test_an_attack_that_ignores_what_is_known_is_told_so() -> None:
 @pytest.mark.parametrize("threat", [None, Threat(Prior.uniform(2))], ids=["suspects", "threat"])
 def test_guesses_that_are_no_records_are_refused(rule: Callable[[AnyArray], Any], threat: Threat | None) -> None:
     with pytest.raises(ParameterError, match="An attack must guess one record"):
-        audit(coin, 1.0, records=[0, 1], runs=1000, scorer=Attack(rule), threat=threat)
+        audit(coin, 1.0, records=[0, 1], runs=1000, threat=threat, look=Look(scorer=Attack(rule)))
 
 
 def test_a_class_is_no_scorer() -> None:
     with pytest.raises(ParameterError, match="a class: give an object of it"):
-        audit(coin, 1.0, records=[0, 1], runs=1000, scorer=Attack)
+        audit(coin, 1.0, records=[0, 1], runs=1000, look=Look(scorer=Attack))
 
 
 def test_an_assertion_that_cannot_fail_is_refused() -> None:

@@ -4,6 +4,7 @@ import json
 import math
 import pickle
 import random
+from dataclasses import replace
 from typing import Any
 
 import mpmath
@@ -11,16 +12,16 @@ import numpy as np
 import pytest
 
 from dprisk import GRR, GaussianDP, Prior, Threat, audit, audit_recorded
-from dprisk.auditing import run
-from dprisk.auditing.certify.consequence import consequence
-from dprisk.auditing.certify.statistics import Counts, certified_epsilon
-from dprisk.auditing.code.outputs import Recorded, as_outputs
+from dprisk.auditing import AuditReport, Look, as_target, recorded_runs
+from dprisk.auditing.certify.claim import consequence
+from dprisk.auditing.certify.counts import Counts, certified_epsilon
+from dprisk.auditing.code.outputs import as_outputs
 from dprisk.auditing.code.randomness import set_aside
-from dprisk.auditing.code.targets import as_target
-from dprisk.auditing.evidence.design import Design, learned_designs
+from dprisk.auditing.code.recordings import Recorded
+from dprisk.auditing.evidence.design import Design
 from dprisk.auditing.evidence.learned import FrequencyScorer, Kernels, KernelScorer
 from dprisk.auditing.evidence.scores import GuessScorer, Scorer
-from dprisk.auditing.report import AuditReport
+from dprisk.auditing.evidence.suspects import Wanted, learned_designs
 from dprisk.errors import DpriskError, ParameterError, ThreatError
 from dprisk.guarantees import ApproxDP
 from dprisk.mechanisms import UnaryEncoding
@@ -62,13 +63,27 @@ def test_a_sentence_never_says_more_than_the_certificate(correct: int) -> None:
 
 def test_what_the_claim_allows_is_never_said_too_small() -> None:
     found = report(Counts(1000, 1000, 900, 3), ApproxDP(1.0))
-    attack, words = found.attack(), found.attack_sentence()
+    attack: Any = found.attack()
+    words = found.attack_sentence()
     success, advantage = (float(part.split(")")[0]) for part in words.split("the claim allows ")[1:])
-    assert 100 * attack["success_bound"] <= success <= 100 * attack["success_bound"] + 0.01
-    assert 100 * attack["advantage_bound"] <= advantage <= 100 * attack["advantage_bound"] + 0.01
+    assert 100 * attack.success_bound <= success <= 100 * attack.success_bound + 0.01
+    assert 100 * attack.advantage_bound <= advantage <= 100 * attack.advantage_bound + 0.01
     low, high = (float(end) for end in words.split("(")[1].split(";")[0].split(" to "))
-    assert low <= 100 * attack["success_interval"][0]
-    assert high >= 100 * attack["success_interval"][1]
+    assert low <= 100 * attack.success_interval[0]
+    assert high >= 100 * attack.success_interval[1]
+
+
+@pytest.mark.parametrize("threat", [None, Threat(Prior([0.6, 0.4]))])
+def test_an_attack_is_a_value_that_says_what_was_measured(threat: Threat | None) -> None:
+    made = audit(GRR(2, epsilon=1.0), threat=threat, runs=100)
+    without = replace(made, tally=made.design.nothing)
+    bounds = {"baseline", "success_bound", "advantage_bound"}
+    measured = {"success", "success_interval", "advantage", "advantage_interval"}
+    assert set(made.to_dict()["attack"]) == bounds | measured
+    assert set(without.to_dict()["attack"]) == bounds
+    assert without.attack_sentence() == ""
+    assert made.attack() == made.attack() != without.attack()
+    assert (without.attack().success, without.attack().advantage_interval) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +130,7 @@ def test_the_use_of_recorded_runs_ends_with_the_first_record_that_has_none_left(
         taught.append(records)
         return [Design(np.array([0, 1]), 1e-9, Always(1))]
 
-    monkeypatch.setattr(run, "learned_designs", learn)
+    monkeypatch.setattr(recorded_runs, "learned_designs", learn)
     records = np.repeat([0, 1], [1, 200])
     runs = Recorded(records, np.zeros(records.size, dtype=np.int64), (0, 1), "file")
     for seed in range(40):
@@ -174,7 +189,7 @@ def test_kernels_that_nobody_asked_for_may_suit_a_part_of_the_pilot_only(rng: np
     """An infinite number in the first third is not seen by what the other two teach."""
     outputs, records = rng.normal(size=(900, 2)), rng.permutation(np.repeat([0, 1], 450))
     outputs[0, 0] = np.inf
-    assert len(learned_designs(outputs, records, 1000, 0.01, 0.0)) == 1
+    assert len(learned_designs(outputs, records, Wanted(1000, 0.01, 0.0))) == 1
 
 
 # --- scorers that are not what they should be ---
@@ -203,13 +218,13 @@ class FirstGuess:
 @pytest.mark.parametrize("scorer", [OneRow(0), Column(0), GuessScorer(FirstGuess())])
 def test_a_scorer_must_answer_once_for_each_output(scorer: Any) -> None:
     with pytest.raises(DpriskError, match=r"each (of 100 )?output"):
-        audit(lambda record: 0, 0.1, records=3000, scorer=scorer, runs=2000, stop_early=True)
+        audit(lambda record: 0, 0.1, records=3000, runs=2000, stop_early=True, look=Look(scorer=scorer))
 
 
 @pytest.mark.parametrize("scorer", [OneRow(0), GuessScorer(FirstGuess())])
 def test_a_scorer_must_score_each_output_under_a_threat(scorer: Any) -> None:
     with pytest.raises(ParameterError, match="each output"):
-        audit(lambda record: 0, 0.1, records=3, scorer=scorer, runs=2000, threat=Threat(Prior.uniform(3)))
+        audit(lambda record: 0, 0.1, records=3, runs=2000, threat=Threat(Prior.uniform(3)), look=Look(scorer=scorer))
 
 
 class Reseeding:
@@ -228,7 +243,7 @@ def shared_coin(record: int) -> int:
 
 def test_an_attack_that_seeds_shared_generators_does_not_repeat_the_noise_of_the_code() -> None:
     """The noise of all but the first runs of a block would be the same ever again, and count as independent."""
-    given: dict[str, Any] = {"records": 2, "runs": 100_000, "scorer": Reseeding()}
+    given: dict[str, Any] = {"records": 2, "runs": 100_000, "look": Look(scorer=Reseeding())}
     assert all(audit(shared_coin, 1.0, **given, seed=seed).epsilon_certified <= 1 for seed in range(3))
 
 
@@ -297,7 +312,7 @@ def test_an_audit_finds_the_epsilon_of_flipped_bits() -> None:
     found = audit(mechanism, runs=50_000)
     assert 0.93 * mechanism.epsilon < found.epsilon_certified <= mechanism.epsilon
     threat = audit(mechanism, runs=20_000, threat=Threat(Prior.uniform(50)))
-    assert threat.attack()["advantage_interval"][0] > 0
+    assert threat.to_dict()["attack"]["advantage_interval"][0] > 0
 
 
 def test_reports_are_strict_json() -> None:

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from dprisk import GRR, OUE, ApproxDP, AuditInterrupted, Laplace, Prior, Threat, audit
-from dprisk.auditing import run as running
-from dprisk.auditing.certify.statistics import (
-    Counts,
+from dprisk.auditing import Look, Running, as_target
+from dprisk.auditing.certify.anytime import (
     anytime_epsilon,
     anytime_epsilon_of_several,
-    certified_epsilon,
     combine_e_values,
     log_e_value,
 )
+from dprisk.auditing.certify.counts import Counts, certified_epsilon
 from dprisk.auditing.evidence.several import Several, Tallies
+from dprisk.auditing.running import plan
 from dprisk.errors import ParameterError
 from dprisk.mechanisms import Mechanism
 from dprisk.testing import assert_private
@@ -44,7 +44,7 @@ def test_the_anytime_certificate_is_where_the_average_e_value_is_large_enough(de
 
 
 def test_the_certificate_for_fixed_runs_is_paid_for() -> None:
-    report = audit(OUE(50, 1.0), runs=20_000, designs=3)
+    report = audit(OUE(50, 1.0), runs=20_000, look=Look(designs=3))
     assert isinstance(report.design, Several)
     parts = report.tally.parts
     assert len(parts) == 3
@@ -57,7 +57,7 @@ def test_the_certificate_for_fixed_runs_is_paid_for() -> None:
 
 
 def test_each_run_is_judged_by_the_design_it_was_drawn_for() -> None:
-    report = audit(lambda record: record, 1.0, records=range(6), runs=900, designs=4)
+    report = audit(lambda record: record, 1.0, records=range(6), runs=900, look=Look(designs=4))
     assert report.tally.runs == 900
     for part in report.tally.parts:
         assert part.runs == part.answered == part.correct
@@ -66,14 +66,14 @@ def test_each_run_is_judged_by_the_design_it_was_drawn_for() -> None:
 
 @pytest.mark.parametrize("subject", [Laplace(20, 1.0), GRR(20, 1.0)])
 def test_designs_for_a_known_mechanism_differ_in_their_suspects(subject: Mechanism) -> None:
-    report = audit(subject, runs=50_000, designs=4)
+    report = audit(subject, runs=50_000, look=Look(designs=4))
     assert isinstance(report.design, Several)
     assert len({frozenset(design.universe.tolist()) for design in report.design.designs}) == 4
     assert 0.7 < report.epsilon_certified <= 1.0
 
 
 def test_two_records_have_one_design() -> None:
-    assert audit(Laplace(2, 1.0), runs=1000, designs=5).counts.runs == 1000
+    assert audit(Laplace(2, 1.0), runs=1000, look=Look(designs=5)).counts.runs == 1000
 
 
 # --- a leak that the pilot does not point at ---
@@ -93,10 +93,12 @@ def one_bad_pair(records: Any, rng: Rng) -> Any:
 
 
 def test_one_bad_pair_of_many_is_found_more_often() -> None:
-    given: dict[str, Any] = {"records": 20, "batch": True, "runs": 60_000, "alpha": 0.05}
+    target = as_target(one_bad_pair, 20, batch=True)
+    given: dict[str, Any] = {"runs": 60_000, "alpha": 0.05}
     found = {
         designs: sum(
-            audit(one_bad_pair, 1.0, **given, seed=seed, designs=designs).verdict == "violated" for seed in range(40)
+            audit(target, 1.0, **given, seed=seed, look=Look(designs=designs)).verdict == "violated"
+            for seed in range(40)
         )
         for designs in (1, 4)
     }
@@ -116,11 +118,17 @@ def grr(records: Any, rng: Rng) -> Any:
 def test_false_alarms_at_the_boundary_are_as_rare_as_promised(
     stop_early: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "CALLS", 100)
+    monkeypatch.setattr(plan, "CALLS", 100)
     alpha, audits, alarms = 0.1, 200, 0
     for seed in range(audits):
         report = audit(
-            grr, 1.0, records=6, batch=True, runs=1000, alpha=alpha, seed=seed, stop_early=stop_early, designs=4
+            as_target(grr, 6, batch=True),
+            1.0,
+            runs=1000,
+            alpha=alpha,
+            seed=seed,
+            stop_early=stop_early,
+            look=Look(designs=4),
         )
         alarms += report.verdict == "violated"
     assert alarms <= audits * alpha + 3 * math.sqrt(audits * alpha * (1 - alpha))
@@ -134,36 +142,36 @@ def leaky(record: int, rng: Rng) -> float:
 
 
 def test_any_number_of_workers_gives_the_same_report_and_so_does_a_store(tmp_path: Path) -> None:
-    given: dict[str, Any] = {"records": 4, "runs": 3500, "designs": 3}
+    given: dict[str, Any] = {"records": 4, "runs": 3500, "look": Look(designs=3)}
 
     def stop(tally: Tallies, _: int) -> None:
         if tally.runs >= 2000:
             raise KeyboardInterrupt
 
     expected = same(audit(leaky, 1.0, **given))
-    assert same(audit(leaky, 1.0, **given, n_jobs=2)) == expected
+    assert same(audit(leaky, 1.0, **given, running=Running(n_jobs=2))) == expected
     with pytest.raises(AuditInterrupted) as stopped:
-        audit(leaky, 1.0, **given, store=tmp_path / "a.db", watch=stop)
+        audit(leaky, 1.0, **given, watch=stop, running=Running(store=tmp_path / "a.db"))
     assert stopped.value.report.anytime
-    assert same(audit(leaky, 1.0, **given, store=tmp_path / "a.db")) == expected
+    assert same(audit(leaky, 1.0, **given, running=Running(store=tmp_path / "a.db"))) == expected
 
 
 def test_it_stops_early_and_minds_delta() -> None:
-    report = audit(leaky, ApproxDP(0.1, 0.01), records=4, runs=20_000, designs=3, stop_early=True)
+    report = audit(leaky, ApproxDP(0.1, 0.01), records=4, runs=20_000, stop_early=True, look=Look(designs=3))
     assert report.verdict == "violated"
     assert report.runs < 20_000
-    assert audit(leaky, ApproxDP(0.1, 0.01), records=4, runs=20_000, designs=3).verdict == "violated"
+    assert audit(leaky, ApproxDP(0.1, 0.01), records=4, runs=20_000, look=Look(designs=3)).verdict == "violated"
     with pytest.raises(AssertionError, match="breaks its promise"):
-        assert_private(leaky, 0.5, 4, designs=3)
+        assert_private(leaky, 0.5, 4, look=Look(designs=3))
 
 
 def test_too_few_runs_decide_nothing() -> None:
-    report = audit(leaky, 1.0, records=4, runs=3, designs=3)
+    report = audit(leaky, 1.0, records=4, runs=3, look=Look(designs=3))
     assert report.verdict == "undecided"
 
 
 def test_reports_can_be_shown() -> None:
-    report = audit(leaky, 1.0, records=4, runs=2000, designs=3)
+    report = audit(leaky, 1.0, records=4, runs=2000, look=Look(designs=3))
     told = json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert len(told["by_design"]) == len(told["design"]["designs"]) == 3
     assert sum(part["runs"] for part in told["by_design"]) == told["runs"] == 2000
@@ -173,9 +181,9 @@ def test_reports_can_be_shown() -> None:
 
 def test_misuse_is_refused() -> None:
     with pytest.raises(ParameterError, match="leave out `designs`"):
-        audit(GRR(4, 1.0), threat=Threat(Prior.uniform(4)), designs=2)
+        audit(GRR(4, 1.0), threat=Threat(Prior.uniform(4)), look=Look(designs=2))
     with pytest.raises(ParameterError, match="designs must be a whole number"):
-        audit(GRR(4, 1.0), designs=0)
+        audit(GRR(4, 1.0), look=Look(designs=0))
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

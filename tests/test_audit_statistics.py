@@ -12,19 +12,17 @@ from scipy.stats import binom, multinomial
 
 from dprisk import GRR, Prior, Threat, assess
 from dprisk.attacks.estimate import mean_interval
-from dprisk.auditing.certify.advantage import _stakes, advantage_lower_bound, epsilon_from_advantage
-from dprisk.auditing.certify.statistics import (
+from dprisk.auditing.certify.advantage import epsilon_from_advantage
+from dprisk.auditing.certify.anytime import anytime_epsilon, combine_e_values, log_e_value
+from dprisk.auditing.certify.bets import _stakes, advantage_lower_bound
+from dprisk.auditing.certify.counts import (
     Counts,
-    anytime_epsilon,
     certified_epsilon,
-    combine_e_values,
     epsilon_estimate,
     expected_certificate,
-    ldp_auditor,
-    log_e_value,
     p_value,
-    rad_point_estimate,
 )
+from dprisk.auditing.certify.papers import ldp_auditor, rad_point_estimate
 from dprisk.bounds.papers import epsilon_of_corollary_5_6
 from dprisk.errors import ParameterError, TooLargeError
 from dprisk.guarantees import PureDP

@@ -22,10 +22,12 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from dprisk.auditing import as_target, central, recorded
 from dprisk.auditing.code import adapters
+from dprisk.auditing.code.outputs import as_outputs
 from dprisk.auditing.code.randomness import kept
-from dprisk.auditing.code.targets import Target, as_outputs, as_target, central, recorded
-from dprisk.auditing.code.trials import repeats
+from dprisk.auditing.code.reading import repeats
+from dprisk.auditing.code.target import Target
 from dprisk.errors import AuditedCodeError, DpriskError, InputFileError, ParameterError, TargetError
 from dprisk.guarantees import PureDP
 from dprisk.mechanisms import GRR, SUE, Product

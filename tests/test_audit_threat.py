@@ -28,11 +28,14 @@ from dprisk import (
 )
 from dprisk.attacks import OptimalAttack
 from dprisk.attacks.estimate import mass_range
-from dprisk.auditing import run as running
-from dprisk.auditing.certify.advantage import Bet, Gains, epsilon_from_advantage
+from dprisk.auditing import Look, Running, as_target
+from dprisk.auditing.certify.advantage import epsilon_from_advantage
+from dprisk.auditing.certify.bets import Bet
+from dprisk.auditing.certify.gains import Gains
 from dprisk.auditing.evidence.guessing import Guessing, bet_on
 from dprisk.auditing.evidence.scores import KnownScorer
-from dprisk.errors import InputFileError, ParameterError, ThreatError
+from dprisk.auditing.running import plan
+from dprisk.errors import InputFileError, MechanismError, ParameterError, TargetError, ThreatError
 from dprisk.testing import assert_private
 from dprisk.threat import Distances
 from dprisk.types import FloatArray
@@ -161,18 +164,18 @@ def test_the_certificate_is_below_the_truth_and_near_what_the_advantage_allows(n
     attainable = epsilon_from_advantage(assess(mechanism, threat).advantage, threat)
     assert 0.93 * attainable < report.epsilon_certified < attainable + 1e-6 <= 1.5 + 1e-5
     assert report.verdict == "consistent with the claim"
-    attack = report.attack()
+    attack: Any = report.attack()
     risk, worst = assess(mechanism, threat), WorstCase(PureDP(1.5), threat)
-    assert attack["advantage_bound"] == pytest.approx(worst.advantage)
-    assert attack["success_bound"] == pytest.approx(worst.success)
-    assert attack["advantage_interval"][0] < risk.advantage < attack["advantage_interval"][1]
-    assert attack["success_interval"][0] < attack["success"] < attack["success_interval"][1]
+    assert attack.advantage_bound == pytest.approx(worst.advantage)
+    assert attack.success_bound == pytest.approx(worst.success)
+    assert attack.advantage_interval[0] < risk.advantage < attack.advantage_interval[1]
+    assert attack.success_interval[0] < attack.success < attack.success_interval[1]
     assert audit(mechanism, 0.3, threat=threat, runs=100_000).verdict == "violated"
 
 
 def test_a_uniform_prior_is_audited_as_before_without_abstaining() -> None:
     """The certificate is Clopper-Pearson's put into Corollary 5.6."""
-    from dprisk.auditing.certify.statistics import Counts, certified_epsilon
+    from dprisk.auditing.certify.counts import Counts, certified_epsilon
 
     report = audit(GRR(20, 2.0), threat=Threat(Prior.uniform(20)), runs=20_000)
     counts = Counts(20_000, 20_000, report.tally.correct, 20)
@@ -191,7 +194,7 @@ def test_attacks_are_learned_too(name: str) -> None:
     threat, mechanism = THREATS[name], GRR(8, 2.0)
     best = assess(mechanism, threat).advantage
     report = audit(as_code(mechanism), 2.0, records=8, threat=threat, runs=20_000)
-    assert report.attack()["advantage_interval"][1] > 0.95 * best
+    assert report.to_dict()["attack"]["advantage_interval"][1] > 0.95 * best
     assert report.tally.mean == pytest.approx(best, abs=0.02)
     assert audit(as_code(mechanism), 1.0, records=8, threat=threat, runs=20_000).verdict == "violated"
 
@@ -199,7 +202,7 @@ def test_attacks_are_learned_too(name: str) -> None:
 def test_an_attack_of_ones_own_decides() -> None:
     threat, mechanism = THREATS["known groups"], OUE(8, 2.0)
     own = OptimalAttack(mechanism, threat)
-    report = audit(mechanism, threat=threat, runs=40_000, scorer=own)
+    report = audit(mechanism, threat=threat, runs=40_000, look=Look(scorer=own))
     assert report.design.to_dict()["evidence"] == "guesses of OptimalAttack"
     known = audit(mechanism, threat=threat, runs=40_000)
     assert report.tally.mean == pytest.approx(known.tally.mean, abs=0.015)
@@ -219,7 +222,7 @@ def test_records_beyond_those_learned_about_are_taken_as_average() -> None:
 def test_an_output_that_the_family_never_makes_says_nothing() -> None:
     family = Matrix([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     threat = Threat(Prior([0.7, 0.3]))
-    report = audit(lambda record: 2, 1.0, records=2, threat=threat, runs=500, family=family)
+    report = audit(lambda record: 2, 1.0, records=2, threat=threat, runs=500, look=Look(family=family))
     assert (report.verdict, report.tally.mean) == ("consistent with the claim", pytest.approx(0, abs=0.1))
 
 
@@ -238,7 +241,7 @@ def test_delta_is_taken_off() -> None:
     assert audit(reveal, claim, threat=threat, runs=50_000).verdict == "consistent with the claim"
     broken = audit(Matrix(np.hstack([0.4 * np.eye(6), 0.6 * GRR(6, 1.0).matrix()])), claim, threat=threat, runs=50_000)
     assert broken.verdict == "violated"
-    assert broken.attack()["advantage_bound"] == pytest.approx(honest.advantage)
+    assert broken.attack().advantage_bound == pytest.approx(honest.advantage)
 
 
 # --- leaks that only a threat shows ---
@@ -289,7 +292,7 @@ def worst(threat: Threat, epsilon: float) -> Matrix:
 def test_false_alarms_at_the_boundary_are_as_rare_as_promised(
     stop_early: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "BLOCK", 50)  # looks at every 50 runs
+    monkeypatch.setattr(plan, "BLOCK", 50)  # looks at every 50 runs
     alpha, audits, threat = 0.1, 250, Threat(Prior([0.5, 0.3, 0.2]))
     mechanism = worst(threat, 1.0)
     alarms = above = 0
@@ -314,7 +317,7 @@ def test_false_alarms_of_learned_attacks_with_a_ball_are_as_rare_as_promised() -
 
     alarms = 0
     for seed in range(audits):
-        report = audit(code, 1.0, records=4, batch=True, threat=threat, runs=400, alpha=alpha, seed=seed)
+        report = audit(as_target(code, 4, batch=True), 1.0, threat=threat, runs=400, alpha=alpha, seed=seed)
         alarms += report.verdict == "violated"
     assert 0 < alarms <= audits * alpha + 3 * math.sqrt(audits * alpha * (1 - alpha))
 
@@ -324,25 +327,25 @@ def test_false_alarms_of_learned_attacks_with_a_ball_are_as_rare_as_promised() -
 
 def test_any_number_of_workers_gives_the_same_report() -> None:
     given: dict[str, Any] = {"threat": THREATS["all known"], "runs": 25_000}
-    assert same(audit(OUE(8, 1.0), **given)) == same(audit(OUE(8, 1.0), **given, n_jobs=2))
+    assert same(audit(OUE(8, 1.0), **given)) == same(audit(OUE(8, 1.0), **given, running=Running(n_jobs=2)))
 
 
 def test_an_interrupted_audit_goes_on_from_its_store(tmp_path: Path) -> None:
-    given: dict[str, Any] = {"threat": THREATS["known groups"], "records": 8, "runs": 4000, "store": tmp_path / "a.db"}
+    given: dict[str, Any] = {"threat": THREATS["known groups"], "records": 8, "runs": 4000}
+    store = tmp_path / "a.db"
 
     def stop(tally: Gains, _: int) -> None:
         if tally.runs >= 2000:
             raise KeyboardInterrupt
 
     with pytest.raises(AuditInterrupted) as stopped:
-        audit(noisy, 1.0, **given, watch=stop)
+        audit(noisy, 1.0, **given, running=Running(store=store), watch=stop)
     assert stopped.value.report.runs == 2000
     assert stopped.value.report.verdict == "undecided"
-    expected = same(audit(noisy, 1.0, **(given | {"store": None})))
-    assert same(audit(noisy, 1.0, **given)) == expected
+    assert same(audit(noisy, 1.0, **given, running=Running(store=store))) == same(audit(noisy, 1.0, **given))
     for other in (THREATS["zipf"], Threat(Prior.uniform(8), THREATS["known groups"].knows), None):
         with pytest.raises(InputFileError, match="holds another audit"):
-            audit(noisy, 1.0, **(given | {"threat": other}))
+            audit(noisy, 1.0, **(given | {"threat": other}), running=Running(store=store))
 
 
 def noisy(record: int, rng: Rng) -> int:
@@ -388,8 +391,8 @@ class Wild:
         ({"threat": Prior.uniform(8)}, "is not a Threat"),
         ({"threat": Threat(Prior.uniform(3))}, "has 8 records, the prior of the threat 3"),
         ({"threat": Threat(Prior([1.0] + [0.0] * 7))}, "one possible record"),
-        ({"threat": THREATS["zipf"], "family": GRR(3, 1.0)}, "The family has 3 records"),
-        ({"threat": THREATS["zipf"], "scorer": Wild()}, "must guess one record of 0..7"),
+        ({"threat": THREATS["zipf"], "look": Look(family=GRR(3, 1.0))}, "The family has 3 records"),
+        ({"threat": THREATS["zipf"], "look": Look(scorer=Wild())}, "must guess one record of 0..7"),
     ],
 )
 def test_misuse_is_refused_in_a_sentence(given: dict[str, Any], said: str) -> None:
@@ -402,6 +405,27 @@ def test_labels_in_another_order_are_refused() -> None:
     with pytest.raises(ThreatError, match="'a' here is 'b' there"):
         audit(lambda record: record, 1.0, records=["a", "b"], threat=threat)
     assert audit(lambda record: record, 1.0, records=["b", "a"], threat=threat, runs=500).verdict == "violated"
+
+
+@pytest.mark.parametrize("labels", [("low", "mid", "high"), (0, 1, 2)])
+def test_a_mechanism_and_a_prior_in_another_order_are_refused_as_they_are_assessed(labels: tuple[Any, ...]) -> None:
+    mechanism = GRR(3, 1.0).labelled(labels)
+    for other in (labels[::-1], ("a", "b", "c")):
+        threat = Threat(Prior([0.5, 0.3, 0.2], other))
+        said = []
+        for ask in (assess, lambda mechanism, threat: audit(mechanism, threat=threat, runs=100)):
+            with pytest.raises(MechanismError, match=f"in the same order: {labels[0]!r} here is") as refused:
+                ask(mechanism, threat)
+            said.append(str(refused.value))
+        assert said[0] == said[1]
+    assert audit(mechanism, threat=Threat(Prior([0.5, 0.3, 0.2], labels)), runs=100).runs == 100
+
+
+def test_the_labels_of_a_mechanism_are_its_records() -> None:
+    mechanism = GRR(3, 1.0).labelled("abc")
+    assert as_target(mechanism).records == as_target(mechanism, "abc").records == ("a", "b", "c")
+    with pytest.raises(TargetError, match="names its records itself, as 'a' and so on; leave out records"):
+        audit(mechanism, records="cba", threat=Threat(Prior([0.5, 0.3, 0.2], ["c", "b", "a"])))
 
 
 # --- the command ---

@@ -41,6 +41,7 @@ from dprisk.attacks import (
 )
 from dprisk.attacks.estimate import Guesser, mass_range, measure, one_run
 from dprisk.attacks.heuristics import frequencies
+from dprisk.auditing import Look
 from dprisk.auditing.evidence.scores import GuessScorer
 from dprisk.errors import DpriskError
 from dprisk.mechanisms import BLH, SHE, THE, ConcreteHashing, UnaryEncoding
@@ -532,11 +533,11 @@ def test_under_a_skewed_prior_the_best_attacker_gains_more() -> None:
 def test_an_attack_decides_an_audit() -> None:
     """As in the thesis: exact reconstruction over all records, inverted. Faulty code is found out."""
     scorer = GuessScorer(RandomMember(SUE(8, 2.0)))
-    honest = audit(SUE(8, 2.0), runs=20_000, scorer=scorer)
+    honest = audit(SUE(8, 2.0), runs=20_000, look=Look(scorer=scorer))
     assert 0.5 < honest.epsilon_certified < 2.0
     assert honest.counts.answered == 20_000
-    assert audit(SUE(8, 2.0), runs=20_000, scorer=scorer).counts == honest.counts
-    assert audit(SUE(8, 6.0), claim=2.0, runs=20_000, scorer=scorer).verdict == "violated"
+    assert audit(SUE(8, 2.0), runs=20_000, look=Look(scorer=scorer)).counts == honest.counts
+    assert audit(SUE(8, 6.0), claim=2.0, runs=20_000, look=Look(scorer=scorer)).verdict == "violated"
     assert honest.design.to_dict()["evidence"] == "guesses of RandomMember"
 
 

@@ -34,7 +34,8 @@ from dprisk import (
 )
 from dprisk.attacks import SimplifiedAttack
 from dprisk.attacks.estimate import measure
-from dprisk.auditing.certify.statistics import Counts, certified_epsilon, ldp_auditor
+from dprisk.auditing.certify.counts import Counts, certified_epsilon
+from dprisk.auditing.certify.papers import ldp_auditor
 from dprisk.bounds import ours, papers, programs
 from dprisk.mechanisms import OnInterval, VectorGaussian
 from dprisk.threat import Exact

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dprisk.auditing.certify.statistics import Counts, anytime_epsilon
+from dprisk.auditing.certify.anytime import anytime_epsilon
+from dprisk.auditing.certify.counts import Counts
 from dprisk.auditing.report import AuditReport
 from dprisk.auditing.run import audit
 from dprisk.errors import require
@@ -26,8 +27,8 @@ def assert_private(
     """Raise an AssertionError if the code is found to break its promise; otherwise return the report.
 
     A correct mechanism fails with probability at most `alpha`. The audit ends early on a gross bug; `runs` says how
-    thorough it is on a good day; so few that no outcome could refute the claim are refused. Other options are those of
-    `audit`.
+    thorough it is on a good day; so few that no outcome could refute the claim are refused. Other options, such as
+    `look` and `running`, are those of `audit`.
 
     >>> from dprisk import GRR
     >>> assert_private(GRR(5, epsilon=1.0), epsilon=1.0).verdict

@@ -9,9 +9,9 @@ from functools import cached_property
 from html import escape
 from typing import Any, Literal
 
-from dprisk.auditing.certify.consequence import Consequence
-from dprisk.auditing.certify.experiment import Experiment
-from dprisk.auditing.certify.statistics import Counts
+from dprisk.auditing.certify.claim import Consequence
+from dprisk.auditing.certify.counts import Counts
+from dprisk.auditing.evidence.experiment import Attack, Experiment
 from dprisk.errors import fail
 from dprisk.guarantees import ApproxDP
 
@@ -95,7 +95,7 @@ class AuditReport:
         able = self.design.able(self.tally, self.claim, self.alpha, self.anytime)
         return "consistent with the claim" if able and self.runs >= self.planned else "undecided"
 
-    def attack(self) -> dict[str, Any]:
+    def attack(self) -> Attack:
         """The attacker's success (ReRo) and advantage (RAD) in the runs, beside the most that the claim allows.
 
         The intervals hold with probability at least 1 - alpha, all of them at once.
@@ -119,18 +119,15 @@ class AuditReport:
     def attack_sentence(self) -> str:
         """What the attacker gained, beside its bounds, in words; empty without runs."""
         attack = self.attack()
-        if "success" not in attack:
+        if attack.success is None or attack.advantage is None or attack.success_interval is None:
             return ""
-        low, high = (100 * end for end in attack["success_interval"])
-        success_bound, advantage_bound = (
-            rounded_up(100 * attack[f"{which}_bound"], 2) for which in ("success", "advantage")
-        )
+        low, high = (100 * end for end in attack.success_interval)
         silent = isinstance(self.tally, Counts) and self.tally.answered < self.tally.runs
         return (
             f"The attacker{', guessing at random where it kept silent,' if silent else ''} is right in "
-            f"{100 * attack['success']:.2f} % of all runs ({rounded_down(low, 2)} to {rounded_up(high, 2)}; the claim "
-            f"allows {success_bound}), {100 * attack['advantage']:.2f} points more than on people "
-            f"who did not take part (the claim allows {advantage_bound})."
+            f"{100 * attack.success:.2f} % of all runs ({rounded_down(low, 2)} to {rounded_up(high, 2)}; the claim "
+            f"allows {rounded_up(100 * attack.success_bound, 2)}), {100 * attack.advantage:.2f} points more than on "
+            f"people who did not take part (the claim allows {rounded_up(100 * attack.advantage_bound, 2)})."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -146,7 +143,7 @@ class AuditReport:
             "log_e_value": self.log_e_value,
             **self.tally.summary(),
             "planned": self.planned,
-            "attack": self.attack(),
+            "attack": self.attack().to_dict(),
             "alpha": self.alpha,
             "anytime": self.anytime,
             "design": self.design.to_dict(),

@@ -11,12 +11,13 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from dprisk.auditing.certify.statistics import Counts, anytime_epsilon
-from dprisk.auditing.code.outputs import recorded
+from dprisk.auditing import AuditInterrupted, Look, Running, as_target, audit, audit_recorded, recorded
+from dprisk.auditing.certify.anytime import anytime_epsilon
+from dprisk.auditing.certify.counts import Counts
+from dprisk.auditing.code.reading import require_few
 from dprisk.auditing.code.references import Reference
-from dprisk.auditing.code.targets import as_target, require_few
+from dprisk.auditing.code.target import Target
 from dprisk.auditing.report import AuditReport, rounded_down
-from dprisk.auditing.run import AuditInterrupted, audit, audit_recorded
 from dprisk.cli.cluster import workers
 from dprisk.cli.names import MECHANISMS, OF_A_MECHANISM, OF_A_THREAT, SPACED, Kind, Options, flag, options
 from dprisk.cli.threats import named_knowledge, named_prior
@@ -90,7 +91,7 @@ def _run(given: Options, typed: set[str]) -> AuditReport:
         "--space has no meaning without --within.",
     )
     prior = None if threat is None else threat.prior
-    subject, records, family = _mechanism(given, prior) if given["mechanism"] is not None else _code(given, prior)
+    subject, family = (_mechanism(given, prior), None) if given["mechanism"] is not None else _code(given, prior)
     require(given["delta"] is None or given["claim"] is not None, "--delta is part of a claim: give --claim as well.")
     require(
         given["cluster"] is None or "jobs" not in typed, "--jobs are local workers; a --cluster brings its own workers."
@@ -105,18 +106,12 @@ def _run(given: Options, typed: set[str]) -> AuditReport:
             subject,
             claim,
             threat=threat,
-            records=records,
             runs=given["runs"],
             alpha=given["alpha"],
             seed=given["seed"],
-            family=family,
-            batch=given["batch"],
-            designs=given["designs"],
             stop_early=given["stop_early"],
-            n_jobs=n_jobs,
-            executor=executor,
-            store=given["store"],
-            timeout=given["timeout"],
+            look=Look(family=family, designs=given["designs"]),
+            running=Running(n_jobs, executor, given["store"], given["timeout"]),
             watch=_Live(given["alpha"], given["delta"] or 0.0) if sys.stderr.isatty() else None,
         )
 
@@ -133,7 +128,7 @@ def _threat(given: Options) -> Threat:
     return Threat(prior, named_knowledge(given["knows"], prior), success)
 
 
-def _mechanism(given: Options, prior: Prior | None) -> tuple[Mechanism, None, None]:
+def _mechanism(given: Options, prior: Prior | None) -> Mechanism:
     kind = _kind("mechanism", given)
     for option, instead in (
         ("records", "a mechanism has --size"),
@@ -147,15 +142,16 @@ def _mechanism(given: Options, prior: Prior | None) -> tuple[Mechanism, None, No
         require(
             given["size"] in (None, matrix.size), f"--size says {given['size']} records, the matrix has {matrix.size}."
         )
-        return matrix, None, None
+        return matrix
     size = given["size"] if prior is None else prior.size
     require(size is not None, "--size is missing: how many possible records are there?")
     if prior is not None and given["mechanism"] in SPACED:
         prior.require_even_spacing(f"The mechanism {given['mechanism']}")
-    return kind.make(size, given), None, None
+    made: Mechanism = kind.make(size, given)
+    return made
 
 
-def _code(given: Options, prior: Prior | None) -> tuple[str, list[Any] | None, Mechanism | None]:
+def _code(given: Options, prior: Prior | None) -> tuple[Target, Mechanism | None]:
     for option in OF_MECHANISMS:
         require(
             given[option] is None or (given["family"] is not None and option != "epsilon"),
@@ -171,9 +167,8 @@ def _code(given: Options, prior: Prior | None) -> tuple[str, list[Any] | None, M
     labels = None if prior is None or prior.labels is None else list(prior.labels)
     records = labels if given["records"] is None else _records(given["records"])
     require(records is not None or brings_its_own, "--records is missing, as in --records 0..9.")
-    if given["family"] is None:
-        return given["code"], records, None
-    return given["code"], records, _family(given, records or list(as_target(given["code"]).records))
+    target = as_target(given["code"], records, batch=given["batch"])
+    return target, None if given["family"] is None else _family(given, list(target.records))
 
 
 def _a_file(name: str) -> str:

@@ -14,7 +14,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from importlib import metadata
 from typing import Any
 
 import numpy as np
@@ -82,11 +81,6 @@ class Adapted:
     claim: Guarantee | None = None
     reproducible: bool = True
     note: str = ""
-
-    @property
-    def version(self) -> str | None:
-        """The installed version of the library."""
-        return version_of(self.library)
 
     def for_block(self, seed: int) -> OneRecord:
         """The function of one record to run in a block with this seed."""
@@ -306,14 +300,6 @@ def load_module(name: str) -> Any:
         lacking = getattr(problem, "name", None) == root
         hint = f"pip install {_DISTRIBUTIONS.get(root, root)}" if lacking else NEEDS.get(root, "see the error above")
         raise TargetError(f"{name} cannot be imported ({problem}): {hint}.") from problem
-
-
-def version_of(library: str | None) -> str | None:
-    """The installed version of a distribution, None if there is none of that name."""
-    try:
-        return metadata.version(library) if library else None
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def _known(

@@ -1,27 +1,13 @@
 """What audited code returned, as arrays: one rule for all outputs, run here or recorded elsewhere."""
 
 import contextlib
-import importlib
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dprisk.errors import InputFileError, TargetError, fail, require
-from dprisk.tables import (
-    column,
-    column_names,
-    encode,
-    listed,
-    natural,
-    read_csv,
-    readable,
-    require_file,
-    require_present,
-)
-from dprisk.types import AnyArray, IntArray, Table
+from dprisk.errors import TargetError, fail, require
+from dprisk.types import AnyArray
 
 _PLAIN: dict[type, type[np.generic]] = {bool: np.bool_, int: np.int64, float: np.float64}
 _NUMBER = (bool, int, float, np.bool_, np.integer, np.floating)
@@ -45,9 +31,7 @@ def as_outputs(outputs: Sequence[Any]) -> AnyArray:
         return outputs
     values = list(outputs)
     kinds = set(map(type, values))
-    require(
-        not (values and kinds == {type(None)}), "Every output is None; does the code return its output?", TargetError
-    )
+    require(kinds != {type(None)}, "Every output is None; does the code return its output?", TargetError)
     if (plain := _plain(values, kinds)) is not None:
         return plain
     if values and all(issubclass(kind, _NUMBER) for kind in kinds):
@@ -166,93 +150,3 @@ def _frozen(value: Any) -> Any:
         TargetError,
     )
     return value
-
-
-@dataclass(frozen=True, eq=False)
-class Recorded:
-    """Outputs of a mechanism that ran elsewhere: `outputs[i]` was drawn for the record `labels[records[i]]`."""
-
-    records: IntArray
-    outputs: AnyArray
-    labels: tuple[Any, ...]
-    name: str
-
-    @property
-    def size(self) -> int:
-        """How many possible records there are."""
-        return len(self.labels)
-
-
-def recorded(source: str | Path | Table, labels: Sequence[Any] | None = None, record: str = "record") -> Recorded:
-    """Recorded outputs from a CSV file, a Parquet file or a table, one run a row.
-
-    The column `record` names the record; every other column belongs to the output (usually one, `output`). Columns of
-    numbers become numbers, several of them a row each; columns of text are compared as a whole. `labels` lists the
-    possible records, in an order of your choice and with those that never occur; by default those that occur.
-    Parquet needs polars or pandas.
-    """
-    text = isinstance(source, str | Path)
-    table, name = (_read(source), str(source)) if text else (source, "recorded outputs")
-    names = column_names(table)
-    require(record in names, f"{name} needs a column `{record}`; it has {', '.join(map(str, names))}.", InputFileError)
-    outputs = [entry for entry in names if entry != record]
-    require(outputs != [], f"{name} needs a column `output` beside `{record}`.", InputFileError)
-    who = column(table, record)
-    require(who != [], f"{name} has no rows.", InputFileError)
-    as_text = all(isinstance(entry, str) for entry in who)
-    require_present(who, f"The column `{record}`")
-    codes, found = encode(natural(who) if as_text else who)
-    if labels is not None:
-        codes = _renumbered(codes, found, listed(labels))
-        found = listed(labels)
-    columns = [_values(column(table, entry), f"{name}, column `{entry}`") for entry in outputs]
-    for entry, values in zip(outputs, columns, strict=True):
-        require(len(values) == len(who), f"{name}: `{entry}` and `{record}` are of unequal length.", InputFileError)
-    return Recorded(codes, _joined(columns), tuple(found), name)
-
-
-def _read(path: str | Path) -> Table:
-    path = require_file(path)
-    if path.suffix not in (".parquet", ".pq"):
-        return read_csv(path)
-    for library in ("polars", "pandas"):
-        try:
-            reader = importlib.import_module(library).read_parquet
-        except ModuleNotFoundError:
-            continue
-        try:
-            return reader(path)
-        except ImportError:  # pandas without an engine for Parquet
-            continue
-        except Exception as problem:
-            raise InputFileError(f"{path} cannot be read as Parquet: {problem}") from problem
-    return fail(f"{path}: reading Parquet needs polars, or pandas with pyarrow; CSV needs neither.", InputFileError)
-
-
-def _renumbered(codes: IntArray, found: list[Any], labels: list[Any]) -> IntArray:
-    place = {label: number for number, label in enumerate(labels)}
-    require(len(place) == len(labels), "The labels must differ from each other.", InputFileError)
-    unknown = [label for label in found if label not in place]
-    require(not unknown, f"The record {unknown[:1]} is not among the labels.", InputFileError)
-    return np.asarray([place[label] for label in found], dtype=np.int64)[codes]
-
-
-def _values(values: list[Any], where: str) -> AnyArray:
-    """A column of outputs; text becomes numbers if all of it can be read so."""
-    require_present(values, where)
-    if not all(isinstance(value, str) for value in values):
-        return as_outputs(values)
-    filled = [value for value in values if value]
-    read = readable(filled) if filled else None
-    if read is None:
-        return as_outputs(values)
-    require(len(filled) == len(values), f"{where} holds numbers and empty cells; fill or drop them.", InputFileError)
-    return as_outputs(read)
-
-
-def _joined(columns: list[AnyArray]) -> AnyArray:
-    if len(columns) == 1:
-        return columns[0]
-    if all(part.ndim == 1 and part.dtype.kind in "biuf" for part in columns):
-        return np.stack(columns, axis=1)
-    return as_outputs(list(zip(*(part.tolist() for part in columns), strict=True)))

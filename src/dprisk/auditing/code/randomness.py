@@ -33,6 +33,11 @@ GENERATOR_NAMES = ("rng", "random_state", "generator")
 _SYSTEM_RANDOMNESS = ("secrets", "urandom", "SystemRandom", "token_bytes", "randbits", "randbelow")
 
 
+def block_generator(seed: int, number: int) -> np.random.Generator:
+    """The generator of a block of an audit with this seed; number -1 is for the pilot."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number + 1,)))
+
+
 def generator_parameter(function: Any) -> str | None:
     """The parameter that takes a `numpy.random.Generator`, told by its name or annotation; None if there is none."""
     try:
@@ -54,38 +59,37 @@ def held_randomness(function: Any) -> tuple[list[Any], list[str]]:
     the functions of its own package among them; and what those objects hold in turn, as attributes or entries, of up to
     a thousand of them.
     """
-    held: list[Any] = []
-    named: list[str] = []
+    held, named = [], []
     waiting, seen = [function], set()
     while waiting:
         code = waiting.pop()
-        if id(code) in seen:
-            continue
-        seen.add(id(code))
-        if isinstance(code, partial):
-            waiting.append(code.func)
-            held += [*code.args, *code.keywords.values()]
-        elif inspect.ismethod(code):
-            waiting.append(code.__func__)
-            held += _attributes(code.__self__)
-        elif inspect.isfunction(code):
-            values, names = _reached(code)
+        if id(code) not in seen:
+            seen.add(id(code))
+            values, names, more = _looked_into(code)
             held += values
-            named += [name for name in names if name in _SYSTEM_RANDOMNESS]
-            root = code.__module__.split(".")[0]
-            waiting += [
-                value for value in values if inspect.isfunction(value) and value.__module__.split(".")[0] == root
-            ]
-        else:
-            attributes = _attributes(code)
-            held += attributes
-            waiting += [value for value in (*attributes, vars(type(code)).get("__call__")) if _has_code(value)]
+            named += names
+            waiting += more
     held += [value.__self__ for value in held if inspect.isbuiltin(value) or inspect.ismethod(value)]
     held += _held_in_turn(held)
     named += [value.__name__ for value in held if isinstance(value, ModuleType) and value.__name__ == "secrets"]
     found = {id(value): value for value in held if isinstance(value, _GENERATORS)}
     named += ["SystemRandom" for value in found.values() if isinstance(value, random.SystemRandom)]
     return [value for value in found.values() if not isinstance(value, random.SystemRandom)], sorted(set(named))
+
+
+def _looked_into(code: Any) -> tuple[list[Any], list[str], list[Any]]:
+    """What code holds, the names by which it reaches the operating system, and the code among what it holds."""
+    if isinstance(code, partial):
+        return [*code.args, *code.keywords.values()], [], [code.func]
+    if inspect.ismethod(code):
+        return _attributes(code.__self__), [], [code.__func__]
+    if inspect.isfunction(code):
+        values, names = _reached(code)
+        root = code.__module__.split(".")[0]
+        near = [value for value in values if inspect.isfunction(value) and value.__module__.split(".")[0] == root]
+        return values, [name for name in names if name in _SYSTEM_RANDOMNESS], near
+    inside = _attributes(code)
+    return inside, [], [value for value in (*inside, vars(type(code)).get("__call__")) if _has_code(value)]
 
 
 def _reached(function: Any) -> tuple[list[Any], list[str]]:

@@ -8,11 +8,11 @@ import os
 import sys
 import traceback
 from dataclasses import dataclass
-from functools import partial
 from types import ModuleType
 from typing import Any
 
 from dprisk.auditing.code.adapters import NEEDS
+from dprisk.auditing.code.target import name_of
 from dprisk.errors import TargetError, fail, require
 
 
@@ -59,13 +59,6 @@ class Reference:
                 fail(f"{where} has no {part!r}" + (f"; did you mean {near[0]!r}?" if near else "."), TargetError)
             found = getattr(found, part)
         return found
-
-
-def name_of(code: Any) -> str:
-    """What a person calls this code."""
-    if isinstance(code, partial):
-        return name_of(code.func)
-    return str(getattr(code, "__qualname__", None) or getattr(code, "__name__", None) or type(code).__name__)
 
 
 def _hint(problem: BaseException) -> str:

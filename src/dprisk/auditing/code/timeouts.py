@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from dprisk.errors import ParameterError, require
+from dprisk.errors import ParameterError, as_number, require
 
 _TICKS = 4  # looks per time limit
 SHORTEST, LONGEST = 0.01, 1e8  # seconds: below, looking takes longer than the code; above, there is no such timer
@@ -30,12 +30,20 @@ class NoTimerError(ParameterError):
     """There is no timer here; no fault of the audited code."""
 
 
+def as_timeout(timeout: Any) -> float:
+    """Seconds that a call may take, as a timer can keep them."""
+    limit = as_number("timeout", timeout)
+    require(
+        SHORTEST <= limit <= LONGEST,
+        f"timeout must be a positive number of seconds, from {SHORTEST:g} to {LONGEST:g}, got {timeout}",
+    )
+    require(hasattr(signal, "setitimer"), NO_TIMER)
+    return limit
+
+
 @contextlib.contextmanager
-def stopwatch(timeout: float | None, outputs: list[Any]) -> Iterator[None]:
+def stopwatch(timeout: float, outputs: list[Any]) -> Iterator[None]:
     """Raise `OutOfTimeError` when the list of outputs has not grown for that long."""
-    if timeout is None:
-        yield
-        return
     require(timers_available(), NO_TIMER, NoTimerError)
     waited, before, over = 0, -1, False
 

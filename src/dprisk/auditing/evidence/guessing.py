@@ -17,16 +17,19 @@ from typing import Any
 import numpy as np
 
 from dprisk.attacks.estimate import SAME, draw_records, mass_range, one_run, sets_guessed
-from dprisk.auditing.certify.advantage import Bet, Gains, epsilon_from_advantage
-from dprisk.auditing.certify.experiment import Experiment
-from dprisk.auditing.certify.statistics import clopper_pearson
+from dprisk.auditing.certify.advantage import epsilon_from_advantage
+from dprisk.auditing.certify.bets import Bet
+from dprisk.auditing.certify.claim import Terms
+from dprisk.auditing.certify.counts import clopper_pearson
+from dprisk.auditing.certify.gains import Gains
 from dprisk.auditing.code.comparison import comparable
-from dprisk.auditing.code.targets import Target
-from dprisk.auditing.evidence.design import FEWEST_PILOT_RUNS, MOST_LEARNED, PILOT_CELLS, PILOT_RUNS, pilot_runs
-from dprisk.auditing.evidence.learned import EVERY, Learner
+from dprisk.auditing.code.target import Target
+from dprisk.auditing.evidence.experiment import Attack, Experiment
+from dprisk.auditing.evidence.learned import Learner
 from dprisk.auditing.evidence.scores import GuessScorer, KnownScorer, Scorer
+from dprisk.auditing.evidence.suspects import FEWEST_PILOT_RUNS, MOST_LEARNED, PILOT_CELLS, PILOT_RUNS, pilot_runs
 from dprisk.bounds import Bounded, evaluate
-from dprisk.errors import ParameterError, require
+from dprisk.errors import require
 from dprisk.exact import beliefs, block_size
 from dprisk.guarantees import ApproxDP
 from dprisk.mechanisms.combined import number_of, take
@@ -52,16 +55,13 @@ class Guessing(Experiment[Gains]):
 
     @cached_property
     def universe(self) -> IntArray:  # type: ignore[override]
-        """All records."""
         return np.arange(self.threat.prior.size)
 
     @property
     def may_draw(self) -> bool:
-        """If the scorer may."""
         return self.scorer.may_draw
 
     def draw(self, count: int, rng: np.random.Generator) -> IntArray:
-        """Records, from the prior."""
         return draw_records(self.threat.prior.weights, count, 1, rng)
 
     def tally(self, outputs: Any, drawn: IntArray) -> Gains:
@@ -93,7 +93,6 @@ class Guessing(Experiment[Gains]):
             some.shape == (number_of(outputs), asked.size),
             f"The attack must score each output for each of {asked.size} records; for {number_of(outputs)} outputs its "
             f"scores have the shape {some.shape}.",
-            ParameterError,
         )
         if known is None:
             scores = some
@@ -117,12 +116,10 @@ class Guessing(Experiment[Gains]):
         return high - low <= SAME
 
     def read(self, told: dict[str, Any]) -> Gains:
-        """A tally that was written down."""
         return Gains.read(told)
 
     @property
     def nothing(self) -> Gains:
-        """No runs."""
         return Gains.of(np.zeros(0), np.zeros(0, dtype=bool))
 
     def certified(self, tally: Gains, alpha: float, delta: float, anytime: bool) -> float:
@@ -165,30 +162,30 @@ class Guessing(Experiment[Gains]):
         best = Gains(tally.masses, tally.hits + tally.misses, 0 * tally.misses)
         return self._possible(self._lower(best, alpha, anytime)) > self._allowed("advantage", claim)
 
-    def attack(self, tally: Gains, claim: ApproxDP, alpha: float, anytime: bool) -> dict[str, Any]:
+    def attack(self, tally: Gains, claim: ApproxDP, alpha: float, anytime: bool) -> Attack:
         """The attack's advantage and success beside the tightest bounds under the claim.
 
         Each of the four ends of the intervals is wrong with probability at most alpha/4: by betting, at any moment; of
         the success for a fixed number of runs by Clopper-Pearson.
         """
-        told: dict[str, Any] = {"baseline": self.threat.baseline}
-        told |= {"success_bound": self._allowed("success", claim), "advantage_bound": self._allowed("advantage", claim)}
+        found = Attack(self.threat.baseline, self._allowed("success", claim), self._allowed("advantage", claim))
         if tally.runs == 0:
-            return told
+            return found
         values, times = tally.values
         share = alpha / 4
         if anytime:
             hits = np.array([0.0, 1.0]), np.array([tally.runs - tally.correct, tally.correct], dtype=float)
-            success = [bound(*hits, share) for bound in (Bet(0.0, 1.0).lower, Bet(0.0, 1.0).upper)]
+            success = Bet(0.0, 1.0).lower(*hits, share), Bet(0.0, 1.0).upper(*hits, share)
         else:
-            success = list(clopper_pearson(tally.correct, tally.runs, share))
+            success = clopper_pearson(tally.correct, tally.runs, share)
         above = self.bet.upper(values, times, share) + ROUNDED  # the values were rounded down
-        return told | {
-            "success": tally.correct / tally.runs,
-            "success_interval": success,
-            "advantage": tally.mean,
-            "advantage_interval": [self._lower(tally, share, anytime), min(self.bet.high, above)],
-        }
+        return replace(
+            found,
+            success=tally.correct / tally.runs,
+            success_interval=success,
+            advantage=tally.mean,
+            advantage_interval=(self._lower(tally, share, anytime), min(self.bet.high, above)),
+        )
 
     def _allowed(self, which: Bounded, claim: ApproxDP) -> float:
         """The tightest bound on the advantage or success of every mechanism that keeps the claim."""
@@ -198,7 +195,6 @@ class Guessing(Experiment[Gains]):
         return self._most[which, claim]
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
         return {"threat": self.threat.describe(), "evidence": self.scorer.describe()}
 
     def key(self) -> Any:
@@ -224,27 +220,26 @@ def choose_guessing(
     target: Target,
     threat: Threat,
     scorer: Scorer | None,
-    runs: int,
-    alpha: float,
+    learners: Sequence[Learner],
+    terms: Terms,
     rng: np.random.Generator,
-    learners: Sequence[Learner] = EVERY,
 ) -> Guessing:
-    """The attack that an audit of so many runs is made with, and its stake.
+    """The attack that an audit is made with, and its stake.
 
     A known likelihood is tried on its own mechanism, which tells the variance to bet on; without a scorer, pilot runs
     of the code are learned from. A scorer that was given is taken as it is, without pilot runs.
     """
     if scorer is None:
-        return _learned(target, threat, runs, alpha, rng, learners)
+        return _learned(target, threat, learners, terms, rng)
     guessing = Guessing(threat, scorer, bet_on(threat))
     if not isinstance(scorer, KnownScorer):
         return guessing
     drawn = guessing.draw(max(FEWEST_PILOT_RUNS, min(PILOT_RUNS, PILOT_CELLS // target.size)), rng)
-    return _tuned(guessing, guessing.tally(scorer.mechanism.sample(drawn, rng), drawn), runs, alpha)
+    return _tuned(guessing, guessing.tally(scorer.mechanism.sample(drawn, rng), drawn), terms)
 
 
 def _learned(
-    target: Target, threat: Threat, runs: int, alpha: float, rng: np.random.Generator, learners: Sequence[Learner]
+    target: Target, threat: Threat, learners: Sequence[Learner], terms: Terms, rng: np.random.Generator
 ) -> Guessing:
     """Learn from as many runs of each record; try on records of the prior, as in the runs that count.
 
@@ -253,7 +248,7 @@ def _learned(
     """
     pi = threat.prior.weights
     every = np.sort(rng.choice(pi.size, min(MOST_LEARNED, threat.prior.support_size), replace=False, p=pi))
-    pilot = rng.permutation(np.repeat(every, pilot_runs(every.size, runs)))
+    pilot = rng.permutation(np.repeat(every, pilot_runs(every.size, terms.aim)))
     outputs = comparable(target.sample(pilot, rng))
     trial = draw_records(pi, max(FEWEST_PILOT_RUNS, pilot.size // 3), 1, rng)
     held = target.sample(trial, rng)
@@ -262,9 +257,9 @@ def _learned(
         if len(learners) == 1 or learner.suits(outputs):
             guessing = Guessing(threat, learner.learn(outputs, pilot), bet_on(threat))
             found.append((guessing, guessing.tally(held, trial)))
-    return _tuned(*max(found, key=lambda pair: promise(pair[1], runs, alpha)), runs, alpha)
+    return _tuned(*max(found, key=lambda pair: promise(pair[1], terms.aim, terms.alpha)), terms)
 
 
-def _tuned(guessing: Guessing, seen: Gains, runs: int, alpha: float) -> Guessing:
+def _tuned(guessing: Guessing, seen: Gains, terms: Terms) -> Guessing:
     """The same attack, with a stake for what pilot runs showed."""
-    return replace(guessing, bet=bet_on(guessing.threat, seen.variance, runs, alpha))
+    return replace(guessing, bet=bet_on(guessing.threat, seen.variance, terms.aim, terms.alpha))

@@ -109,7 +109,7 @@ class _Learned(Scorer):
 
     def _learn(self, outputs: Any, records: IntArray) -> IntArray:
         """Note which records there are; the place among them of the record of each output."""
-        require(len(outputs) == records.size > 0, "Learning needs a pilot run for each record.", ParameterError)
+        require(len(outputs) == records.size > 0, "Learning needs a pilot run for each record.")
         self.kind, self.shape = outputs.dtype.kind, outputs.shape[1:]
         self.known, codes = np.unique(records, return_inverse=True)
         return codes
@@ -213,7 +213,6 @@ class ClassifierScorer(_Learned):
         require(
             np.array_equal(classes, np.arange(self.known.size)),
             f"The classifier has the classes {classes.tolist()}, not those it was given, 0..{self.known.size - 1}.",
-            ParameterError,
         )
         self.shares: FloatArray = np.log(np.bincount(codes) / codes.size)
 
@@ -226,13 +225,11 @@ class ClassifierScorer(_Learned):
             told.shape == (len(outputs), self.known.size),
             f"predict_proba must give {self.known.size} finite probabilities for each output, got an array of shape "
             f"{told.shape}.",
-            ParameterError,
         )
         wrong = told[~(np.isfinite(told) & (told > -LEAST))]
         require(
             wrong.size == 0,
             f"predict_proba must give probabilities, got {wrong[:1].sum():g} among them.",
-            ParameterError,
         )
         scores: FloatArray = np.log(np.maximum(told, LEAST)) - self.shares
         return scores[:, self._places(records)]

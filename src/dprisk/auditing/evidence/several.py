@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.auditing.certify import statistics
-from dprisk.auditing.certify.experiment import Experiment
-from dprisk.auditing.certify.statistics import Counts
+from dprisk.auditing.certify.anytime import anytime_epsilon_of_several, combine_e_values, log_e_value
+from dprisk.auditing.certify.counts import Counts, certified_epsilon, epsilon_estimate
 from dprisk.auditing.evidence.design import Design
+from dprisk.auditing.evidence.experiment import Attack, Experiment
 from dprisk.guarantees import ApproxDP
 from dprisk.mechanisms.combined import take
 from dprisk.types import IntArray
@@ -38,7 +38,6 @@ class Tallies:
         return Tallies(tuple(one + two for one, two in zip(self.parts, other.parts, strict=True)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
         return {"parts": [part.to_dict() for part in self.parts]}
 
     def summary(self) -> dict[str, Any]:
@@ -78,7 +77,6 @@ class Several(Experiment[Tallies]):
 
     @property
     def may_draw(self) -> bool:
-        """If one of the designs may."""
         return any(design.may_draw for design in self.designs)
 
     def draw(self, count: int, rng: np.random.Generator) -> IntArray:
@@ -98,28 +96,26 @@ class Several(Experiment[Tallies]):
         )
 
     def read(self, told: dict[str, Any]) -> Tallies:
-        """Counts that were written down."""
         return Tallies(tuple(map(Counts.read, told["parts"])))
 
     @property
     def nothing(self) -> Tallies:
-        """No runs."""
         return Tallies(tuple(design.nothing for design in self.designs))
 
     def certified(self, tally: Tallies, alpha: float, delta: float, anytime: bool) -> float:
         """The largest certificate at alpha over the number of designs, or that of the average e-value."""
         if anytime:
-            return statistics.anytime_epsilon_of_several(tally.parts, alpha, delta)
+            return anytime_epsilon_of_several(tally.parts, alpha, delta)
         return max(self._each(tally, alpha, delta))
 
     def _each(self, tally: Tallies, alpha: float, delta: float) -> list[float]:
         share = alpha / len(self.designs)
-        return [statistics.certified_epsilon(part, share, delta) for part in tally.parts]
+        return [certified_epsilon(part, share, delta) for part in tally.parts]
 
     def _leading(self, tally: Tallies, alpha: float, delta: float) -> tuple[Design, Counts]:
         """The design with the largest certificate; of equal ones that with the largest estimate."""
         worth = [
-            (certified, statistics.epsilon_estimate(part, delta))
+            (certified, epsilon_estimate(part, delta))
             for certified, part in zip(self._each(tally, alpha, delta), tally.parts, strict=True)
         ]
         best = max(range(len(worth)), key=worth.__getitem__)
@@ -127,24 +123,20 @@ class Several(Experiment[Tallies]):
 
     def log_e_value(self, tally: Tallies, claim: ApproxDP) -> float:
         """The average of the e-values."""
-        return statistics.combine_e_values(
-            [statistics.log_e_value(part, claim.epsilon, claim.delta) for part in tally.parts]
-        )
+        return combine_e_values([log_e_value(part, claim.epsilon, claim.delta) for part in tally.parts])
 
     def estimate(self, tally: Tallies, delta: float) -> float:
         """The estimate of the design with the largest certificate, too large rather than too small."""
-        return statistics.epsilon_estimate(self._leading(tally, 0.5, delta)[1], delta)
+        return epsilon_estimate(self._leading(tally, 0.5, delta)[1], delta)
 
     def able(self, tally: Tallies, claim: ApproxDP, alpha: float, anytime: bool) -> bool:
-        """Whether the claim would be refuted if all answers were correct."""
         best = Tallies(tuple(Counts(part.runs, part.answered, part.answered, part.size) for part in tally.parts))
         return self.certified(best, alpha, claim.delta, anytime) > claim.epsilon
 
-    def attack(self, tally: Tallies, claim: ApproxDP, alpha: float, anytime: bool) -> dict[str, Any]:
+    def attack(self, tally: Tallies, claim: ApproxDP, alpha: float, anytime: bool) -> Attack:
         """What the attacker of the leading design gained in its runs, with intervals that hold for all designs."""
         design, part = self._leading(tally, alpha, claim.delta)
         return design.attack(part, claim, alpha / len(self.designs), anytime)
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
         return {"designs": [design.to_dict() for design in self.designs]}

@@ -1,4 +1,4 @@
-"""From counted runs to a certified lower bound on epsilon.
+"""Counted answers, and the epsilon that they certify where the number of runs was fixed beforehand.
 
 The setting of every function on `Counts`: a set U of s records is fixed. In each run a fresh Z is drawn uniformly from
 U, the mechanism is run on it, and the attacker, who sees the output alone, answers with a record of U or abstains.
@@ -6,8 +6,8 @@ With S = Pr[correct] and W = Pr[wrong], every (epsilon, delta)-DP mechanism (rep
 
     S <= c W + delta,    c = e^epsilon / (s - 1)                                             (theory, 4.1).
 
-U, the attacker and the number of runs must not depend on the runs that are counted, with one exception: the anytime
-functions allow looking at every run and stopping whenever one likes.
+U, the attacker and the number of runs must not depend on the runs that are counted; `anytime` is for looking at every
+run and stopping whenever one likes.
 
 Three kinds of numbers, and they are not interchangeable. `certified_epsilon` is wrong with probability at most alpha
 for a number of runs fixed beforehand; `anytime_epsilon` is so at every moment at once; `epsilon_estimate` and
@@ -17,7 +17,6 @@ for a number of runs fixed beforehand; `anytime_epsilon` is so at every moment a
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -26,10 +25,6 @@ from dprisk.errors import ParameterError, as_epsilon, as_number, as_whole, requi
 from dprisk.types import FloatArray
 
 SHARE = 0.1  # of alpha, spent on how often the attacker is right at all; for delta > 0 only
-STEPS = np.geomspace(1e-5, 60.0, 90)  # epsilons above the claim that the e-value bets on
-_WEIGHTS = 1 / (1 + (np.log(STEPS / 0.1) / 3) ** 2)
-LOG_WEIGHTS = np.log(_WEIGHTS / _WEIGHTS.sum())
-ROUNDING = 1e-14  # relative error of a computed log factor, subtracted from every e-value
 
 
 @dataclass(frozen=True)
@@ -88,9 +83,6 @@ class Counts:
     def describe(self) -> str:
         """In words."""
         return f"{self.correct} right of {self.answered} answers in {self.runs} runs among {self.size} records"
-
-
-# --- one number of runs, fixed beforehand ---
 
 
 def certified_epsilon(counts: Counts, alpha: float, delta: float = 0.0) -> float:
@@ -182,9 +174,17 @@ def expected_certificate(
         f"correct_rate and wrong_rate are shares of all runs, got {correct:g} and {wrong:g}",
     )
     require(0 <= runs < math.inf, f"runs must be at least 0, got {runs:g}")
-    answered = min(1.0, correct + wrong) * runs
-    found = _certificate(min(correct * runs, answered), answered, runs, size, as_alpha(alpha), as_delta(delta))
-    return max(0.0, found)
+    rates = np.array([correct]), np.array([wrong])
+    return float(expected_certificates(*rates, runs, size, as_alpha(alpha), as_delta(delta))[0])
+
+
+def expected_certificates(
+    correct: FloatArray, wrong: FloatArray, runs: float, size: int, alpha: float, delta: float
+) -> FloatArray:
+    """The same for many pairs of rates at once, taken as they are."""
+    answered = np.minimum(1.0, correct + wrong) * runs
+    counts = zip(np.minimum(correct * runs, answered).tolist(), answered.tolist(), strict=True)
+    return np.array([max(0.0, _certificate(*count, runs, size, alpha, delta)) for count in counts])
 
 
 def _certificate(correct: float, answered: float, runs: float, size: int, alpha: float, delta: float) -> float:
@@ -193,17 +193,17 @@ def _certificate(correct: float, answered: float, runs: float, size: int, alpha:
         return -math.inf
     others = math.log(size - 1)
     if delta == 0:
-        log_odds = _lower_log_odds(correct, answered, alpha)
+        log_odds = lower_log_odds(correct, answered, alpha)
         return log_odds + others - 4e-16 * (abs(log_odds) + others)
-    log_odds = _lower_log_odds(correct, answered, (1 - SHARE) * alpha)
-    success = _rate(_lower_log_odds(correct, runs, SHARE * alpha))
+    log_odds = lower_log_odds(correct, answered, (1 - SHARE) * alpha)
+    success = rate(lower_log_odds(correct, runs, SHARE * alpha))
     explained = delta * (1 + 1e-14)
     if success <= explained:
         return -math.inf
     return log_odds + math.log1p(-explained / success) + others - 4e-16 * (abs(log_odds) + others)
 
 
-def _lower_log_odds(successes: float, trials: float, alpha: float) -> float:
+def lower_log_odds(successes: float, trials: float, alpha: float) -> float:
     """ln(r/(1 - r)) for the Clopper-Pearson lower bound r: Pr[Bin(trials, r) >= successes] = alpha, rounded down."""
     from scipy.special import betainccinv, betaincinv
 
@@ -233,11 +233,11 @@ def _tail(successes: float, trials: float, log_odds: float) -> float:
         return 1.0
     failures = trials - successes + 1
     if log_odds <= 0:
-        return float(betainc(successes, failures, _rate(log_odds)))
-    return float(betaincc(failures, successes, _rate(-log_odds)))
+        return float(betainc(successes, failures, rate(log_odds)))
+    return float(betaincc(failures, successes, rate(-log_odds)))
 
 
-def _rate(log_odds: float) -> float:
+def rate(log_odds: float) -> float:
     """1/(1 + e^-x), accurate for large negative x."""
     if log_odds >= 0:
         return 1 / (1 + math.exp(-log_odds))
@@ -250,150 +250,8 @@ def clopper_pearson(successes: int, trials: int, alpha: float) -> tuple[float, f
     >>> clopper_pearson(0, 10, 0.05)[0], round(clopper_pearson(0, 10, 0.05)[1], 4)  # the rule of three: 1 - 0.05^(1/10)
     (0.0, 0.2589)
     """
-    low = _rate(_lower_log_odds(successes, trials, alpha))
-    return low, _rate(-_lower_log_odds(trials - successes, trials, alpha))
-
-
-# --- at every moment at once ---
-
-
-def log_e_value(counts: Counts, epsilon: float, delta: float = 0.0) -> float:
-    """The logarithm of the evidence against the claim: an e-process, valid at any stopping time.
-
-    Score a run X = 1 if correct, -c if wrong, 0 if abstained. Under the claim E[X] = S - c W <= delta, given all
-    earlier runs, whatever they were. So for any stake lam in [0, 1/(c + delta)] the factor 1 + lam (X - delta) is never
-    negative and has mean at most 1; the product over runs is a nonnegative supermartingale that starts at 1, and so is
-    a mixture of such products with weights fixed beforehand. By Ville's inequality it ever reaches 1/alpha with
-    probability at most alpha. Products forget the order, so the counts suffice.
-
-    The stakes are lam = (e^d - 1)/(1 + (c + delta) e^d) for 90 fixed steps d from 1e-5 to 60. At delta = 0 that is the
-    likelihood ratio of epsilon + d against epsilon, whatever s and epsilon are: log-spaced d serve a few runs and 1e9,
-    rare and nearly certain success alike. The weights fall slowly away from d = 0.1. Rounded down by 1e-14 of the size
-    of the sum, so that computed values are e-values too.
-    """
-    return _log_evidence(counts, as_epsilon(epsilon), as_epsilon(epsilon), as_delta(delta))
-
-
-def anytime_epsilon(counts: Counts, alpha: float, delta: float = 0.0) -> float:
-    """A lower bound on epsilon to be read after every run: with chance at most alpha it is ever above the true one.
-
-    The infimum of the claims epsilon whose e-value is below 1/alpha, from below. If it exceeds the true epsilon, the
-    e-value of the true claim has reached 1/alpha, which happens at any time with probability at most alpha (one event
-    for the whole audit: no union over times or over epsilons). 0 if nothing is shown.
-
-    The bound walks up from 0 in steps over which every claim is refuted. In a step the factors of correct and wrong
-    answers are smallest at its end and those of abstentions at its start, and these are taken. At delta = 0
-    abstentions do not count, the e-value falls with epsilon and the walk is a bisection.
-    """
-    return anytime_epsilon_of_several([counts], alpha, delta)
-
-
-def anytime_epsilon_of_several(parts: Sequence[Counts], alpha: float, delta: float = 0.0) -> float:
-    """The same for the average of the e-values of several counts, of other runs or the same.
-
-    The average is an e-value of the same claim (`combine_e_values`), and over a step of the walk it is at least the
-    average of what each is at least.
-    """
-    alpha, delta = as_alpha(alpha), as_delta(delta)
-    enough = -math.log(alpha)
-
-    def evidence(first: float, last: float) -> float:
-        return combine_e_values([_log_evidence(counts, first, last, delta) for counts in parts])
-
-    if evidence(0.0, 0.0) < enough:
-        return 0.0
-    epsilon, step = 0.0, 1.0
-    while step > 1e-10:
-        if evidence(epsilon, epsilon + step) >= enough:
-            epsilon += step
-            step *= 2
-        else:
-            step /= 2
-    return epsilon
-
-
-def combine_e_values(logs: Sequence[float] | FloatArray, weights: Sequence[float] | FloatArray | None = None) -> float:
-    """The log of the weighted average of e-values, given by their logs: again an e-value for the same claim.
-
-    E[sum w_i E_i] <= sum w_i = 1 by linearity, however the E_i depend on each other. E-processes may be averaged while
-    they run. Weights are fixed beforehand, equal unless given.
-    """
-    values = np.asarray(logs, dtype=float)
-    require(values.ndim == 1 and values.size > 0, "Give at least one log e-value, in a list.")
-    require(not np.isnan(values).any(), "A log e-value is not a number.")
-    shares = np.full(values.size, 1 / values.size) if weights is None else np.asarray(weights, dtype=float)
-    require(shares.shape == values.shape, f"{values.size} e-values need as many weights, got {shares.size}.")
-    require(
-        bool((shares >= 0).all()) and abs(math.fsum(shares) - 1) <= 1e-9,
-        f"The weights must be at least 0 and sum to 1, got a sum of {math.fsum(shares):g}.",
-    )
-    used = shares > 0
-    return log_sum_exp(values[used] + np.log(shares[used])) - max(0.0, math.log(math.fsum(shares)))
-
-
-def _log_evidence(counts: Counts, first: float, last: float, delta: float) -> float:
-    """At most the log e-value of every claim from first to last, and that of the claim if they are the same."""
-    up, down, _ = _log_factors(last, counts.size, delta)
-    parts = [counts.correct * up, counts.wrong * down]
-    if delta > 0:
-        parts.append((counts.runs - counts.answered) * _log_factors(first, counts.size, delta)[2])
-    return log_sum_exp(LOG_WEIGHTS + np.sum(parts, axis=0) - ROUNDING * np.sum(np.abs(parts), axis=0))
-
-
-def _log_factors(epsilon: float, size: int, delta: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The logs of 1 + lam (X - delta) for a correct, a wrong and no answer, one for each stake.
-
-    With R = (c + delta)/(1 + c + delta) and g = e^d - 1: lam = (1 - R) g/(1 + R g), and a wrong answer leaves
-    1 - lam (c + delta) = 1/(1 + R g). The first two fall as epsilon rises, the third rises.
-    """
-    log_odds = epsilon - math.log(size - 1)
-    if delta > 0:
-        log_odds = float(np.logaddexp(log_odds, math.log(delta)))
-    gain = np.expm1(STEPS)
-    stake = _rate(-log_odds) * gain / (1 + _rate(log_odds) * gain)
-    return np.log1p((1 - delta) * stake), -np.log1p(_rate(log_odds) * gain), np.log1p(-delta * stake)
-
-
-def log_sum_exp(logs: FloatArray) -> float:
-    """ln of the sum of e^logs."""
-    top = float(logs.max())
-    if math.isinf(top):
-        return top
-    return top + math.log(float(np.exp(logs - top).sum()))
-
-
-# --- the auditors of the papers, for comparison ---
-
-
-def ldp_auditor(true_positives: float, false_positives: float, runs_per_arm: float, alpha: float) -> float:
-    """LDP-Auditor (thesis Algorithm 1): ln of a lower over an upper Clopper-Pearson bound, alpha/2 each, at least 0.
-
-    Two records, `runs_per_arm` runs on each; positives are answers "the first". A valid certificate, for two arms that
-    estimate what one estimates here. It cannot exceed 12.148 at 1e6 runs and alpha 0.01 (printed as 12.25). Fractional
-    counts are allowed, to compare expected ones.
-    """
-    alpha, runs = as_alpha(alpha), as_number("runs_per_arm", runs_per_arm)
-    hits, alarms = as_number("true_positives", true_positives), as_number("false_positives", false_positives)
-    require(
-        0 < runs < math.inf and 0 <= hits <= runs and 0 <= alarms <= runs,
-        f"Of {runs:g} runs in each arm from none to all are positive, got {hits:g} and {alarms:g}.",
-    )
-    if hits == 0 or alarms == runs:
-        return 0.0
-    low = _lower_log_odds(hits, runs, alpha / 2)
-    high = -_lower_log_odds(runs - alarms, runs, alpha / 2)
-    # ln of the rates: -ln(1 + e^-x)
-    return max(0.0, float(np.logaddexp(0.0, -high) - np.logaddexp(0.0, -low)))
-
-
-def rad_point_estimate(correct: int, runs: int, size: int, delta: float = 0.0) -> float:
-    """RAD equation 61, a point estimate: ln((1 - delta m + gamma m)/(1 - gamma m/(m-1))), gamma = correct/runs - 1/m.
-
-    Not a bound: about half of all runs exceed the true epsilon. At least 0; where the formula is undefined, infinite if
-    every answer was correct and 0 if delta explains them all. The same as `epsilon_estimate` without abstentions.
-    """
-    runs = as_whole("runs", runs)
-    return epsilon_estimate(Counts(runs, runs, correct, size), delta)
+    low = rate(lower_log_odds(successes, trials, alpha))
+    return low, rate(-lower_log_odds(trials - successes, trials, alpha))
 
 
 def as_alpha(alpha: float) -> float:

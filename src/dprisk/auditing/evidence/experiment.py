@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
@@ -37,6 +38,28 @@ class Tally(Protocol):
 
 
 T = TypeVar("T", bound=Tally)
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Attack:
+    """An attacker's success (ReRo) and advantage (RAD) beside the most that the claim allows.
+
+    `baseline` is the success without the output. What was measured in the runs is None where there were none.
+    """
+
+    baseline: float
+    success_bound: float
+    advantage_bound: float
+    success: float | None = None
+    success_interval: Interval | None = None
+    advantage: float | None = None
+    advantage_interval: Interval | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is known, ready for JSON."""
+        known = {name: value for name, value in asdict(self).items() if value is not None}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in known.items()}
 
 
 class Experiment(ABC, Generic[T]):
@@ -95,8 +118,8 @@ class Experiment(ABC, Generic[T]):
         """Whether so many runs could have refuted the claim at all."""
 
     @abstractmethod
-    def attack(self, tally: T, claim: ApproxDP, alpha: float, anytime: bool) -> dict[str, Any]:
-        """The attacker's success (ReRo) and advantage (RAD), with intervals, beside their bounds under the claim."""
+    def attack(self, tally: T, claim: ApproxDP, alpha: float, anytime: bool) -> Attack:
+        """What the attacker gained, with intervals that hold at once, beside the bounds under the claim."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:

@@ -1,18 +1,62 @@
-"""Which (epsilon, delta) to put to the test when the promise is of another kind, such as Gaussian DP."""
+"""What is put to the test, and how. Of a promise such as Gaussian DP it is an (epsilon, delta) that follows from it."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from dprisk.errors import as_number, as_whole, fail, require
 from dprisk.guarantees import ApproxDP, GaussianDP, Guarantee
+from dprisk.mechanisms import Mechanism
 
+EARLY = 20_000  # runs that an audit which may end early is designed for, so that its pilot is short
 EXCESS = 1.25  # how many times more revealing than promised is the code that the choice is made for
 LARGEST_MU = 15.0  # beyond it a total variation is 1 in floating point
 CHOICES = 300
 ROUNDING = 2.0**-50  # more than a computed delta may be too small, besides one part in 1e12
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What an audit is held to, settled before its first run: the claim, and how many runs may refute it how surely."""
+
+    claim: ApproxDP
+    runs: int = 100_000
+    alpha: float = 0.01
+    seed: int = 0
+    stop_early: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "runs", as_whole("runs", self.runs))
+        object.__setattr__(self, "seed", as_whole("seed", self.seed, least=0))
+        object.__setattr__(self, "alpha", as_number("alpha", self.alpha))
+        require(0 < self.alpha < 1, f"alpha must lie strictly between 0 and 1, got {self.alpha:g}")
+
+    @property
+    def aim(self) -> int:
+        """The runs that the experiment is chosen for."""
+        return min(self.runs, EARLY) if self.stop_early else self.runs
+
+
+def as_claim(claim: Any, own: Mechanism | None = None) -> ApproxDP:
+    """An epsilon or a guarantee as what is tested; None as the epsilon of the mechanism that is audited itself."""
+    if claim is None:
+        if own is None:
+            fail("What does the code claim? Give an epsilon as `claim`.")
+        require(
+            math.isfinite(own.epsilon),
+            f"{own!r} keeps no finite epsilon at delta 0. Give a claim with a delta, as in ApproxDP(1.0, 1e-5).",
+        )
+        return ApproxDP(own.epsilon, 0.0)
+    if isinstance(claim, Guarantee):
+        claim.require_replace_one()
+        return claim if isinstance(claim, ApproxDP) else consequence(claim)
+    if isinstance(claim, int | float | np.number):
+        return ApproxDP(as_number("The claimed epsilon", claim), 0.0)
+    return fail(f"A claim is an epsilon or a guarantee such as ApproxDP(1.0, 1e-5), not {claim!r}.")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,125 @@
+"""The epsilon that counts certify at every moment at once: by betting against the claim.
+
+The setting is that of `counts`. Looking after every run and stopping whenever one likes is allowed here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from dprisk.auditing.certify.counts import Counts, as_alpha, as_delta, rate
+from dprisk.errors import as_epsilon, require
+from dprisk.types import FloatArray
+
+STEPS = np.geomspace(1e-5, 60.0, 90)  # epsilons above the claim that the e-value bets on
+_WEIGHTS = 1 / (1 + (np.log(STEPS / 0.1) / 3) ** 2)
+LOG_WEIGHTS = np.log(_WEIGHTS / _WEIGHTS.sum())
+ROUNDING = 1e-14  # relative error of a computed log factor, subtracted from every e-value
+
+
+def log_e_value(counts: Counts, epsilon: float, delta: float = 0.0) -> float:
+    """The logarithm of the evidence against the claim: an e-process, valid at any stopping time.
+
+    Score a run X = 1 if correct, -c if wrong, 0 if abstained. Under the claim E[X] = S - c W <= delta, given all
+    earlier runs, whatever they were. So for any stake lam in [0, 1/(c + delta)] the factor 1 + lam (X - delta) is never
+    negative and has mean at most 1; the product over runs is a nonnegative supermartingale that starts at 1, and so is
+    a mixture of such products with weights fixed beforehand. By Ville's inequality it ever reaches 1/alpha with
+    probability at most alpha. Products forget the order, so the counts suffice.
+
+    The stakes are lam = (e^d - 1)/(1 + (c + delta) e^d) for 90 fixed steps d from 1e-5 to 60. At delta = 0 that is the
+    likelihood ratio of epsilon + d against epsilon, whatever s and epsilon are: log-spaced d serve a few runs and 1e9,
+    rare and nearly certain success alike. The weights fall slowly away from d = 0.1. Rounded down by 1e-14 of the size
+    of the sum, so that computed values are e-values too.
+    """
+    return _log_evidence(counts, as_epsilon(epsilon), as_epsilon(epsilon), as_delta(delta))
+
+
+def anytime_epsilon(counts: Counts, alpha: float, delta: float = 0.0) -> float:
+    """A lower bound on epsilon to be read after every run: with chance at most alpha it is ever above the true one.
+
+    The infimum of the claims epsilon whose e-value is below 1/alpha, from below. If it exceeds the true epsilon, the
+    e-value of the true claim has reached 1/alpha, which happens at any time with probability at most alpha (one event
+    for the whole audit: no union over times or over epsilons). 0 if nothing is shown.
+
+    The bound walks up from 0 in steps over which every claim is refuted. In a step the factors of correct and wrong
+    answers are smallest at its end and those of abstentions at its start, and these are taken. At delta = 0
+    abstentions do not count, the e-value falls with epsilon and the walk is a bisection.
+    """
+    return anytime_epsilon_of_several([counts], alpha, delta)
+
+
+def anytime_epsilon_of_several(parts: Sequence[Counts], alpha: float, delta: float = 0.0) -> float:
+    """The same for the average of the e-values of several counts, of other runs or the same.
+
+    The average is an e-value of the same claim (`combine_e_values`), and over a step of the walk it is at least the
+    average of what each is at least.
+    """
+    alpha, delta = as_alpha(alpha), as_delta(delta)
+    enough = -math.log(alpha)
+
+    def evidence(first: float, last: float) -> float:
+        return combine_e_values([_log_evidence(counts, first, last, delta) for counts in parts])
+
+    if evidence(0.0, 0.0) < enough:
+        return 0.0
+    epsilon, step = 0.0, 1.0
+    while step > 1e-10:
+        if evidence(epsilon, epsilon + step) >= enough:
+            epsilon += step
+            step *= 2
+        else:
+            step /= 2
+    return epsilon
+
+
+def combine_e_values(logs: Sequence[float] | FloatArray, weights: Sequence[float] | FloatArray | None = None) -> float:
+    """The log of the weighted average of e-values, given by their logs: again an e-value for the same claim.
+
+    E[sum w_i E_i] <= sum w_i = 1 by linearity, however the E_i depend on each other. E-processes may be averaged while
+    they run. Weights are fixed beforehand, equal unless given.
+    """
+    values = np.asarray(logs, dtype=float)
+    require(values.ndim == 1 and values.size > 0, "Give at least one log e-value, in a list.")
+    require(not np.isnan(values).any(), "A log e-value is not a number.")
+    shares = np.full(values.size, 1 / values.size) if weights is None else np.asarray(weights, dtype=float)
+    require(shares.shape == values.shape, f"{values.size} e-values need as many weights, got {shares.size}.")
+    require(
+        bool((shares >= 0).all()) and abs(math.fsum(shares) - 1) <= 1e-9,
+        f"The weights must be at least 0 and sum to 1, got a sum of {math.fsum(shares):g}.",
+    )
+    used = shares > 0
+    return log_sum_exp(values[used] + np.log(shares[used])) - max(0.0, math.log(math.fsum(shares)))
+
+
+def _log_evidence(counts: Counts, first: float, last: float, delta: float) -> float:
+    """At most the log e-value of every claim from first to last, and that of the claim if they are the same."""
+    up, down, _ = _log_factors(last, counts.size, delta)
+    parts = [counts.correct * up, counts.wrong * down]
+    if delta > 0:
+        parts.append((counts.runs - counts.answered) * _log_factors(first, counts.size, delta)[2])
+    return log_sum_exp(LOG_WEIGHTS + np.sum(parts, axis=0) - ROUNDING * np.sum(np.abs(parts), axis=0))
+
+
+def _log_factors(epsilon: float, size: int, delta: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The logs of 1 + lam (X - delta) for a correct, a wrong and no answer, one for each stake.
+
+    With R = (c + delta)/(1 + c + delta) and g = e^d - 1: lam = (1 - R) g/(1 + R g), and a wrong answer leaves
+    1 - lam (c + delta) = 1/(1 + R g). The first two fall as epsilon rises, the third rises.
+    """
+    log_odds = epsilon - math.log(size - 1)
+    if delta > 0:
+        log_odds = float(np.logaddexp(log_odds, math.log(delta)))
+    gain = np.expm1(STEPS)
+    stake = rate(-log_odds) * gain / (1 + rate(log_odds) * gain)
+    return np.log1p((1 - delta) * stake), -np.log1p(rate(log_odds) * gain), np.log1p(-delta * stake)
+
+
+def log_sum_exp(logs: FloatArray) -> float:
+    """ln of the sum of e^logs."""
+    top = float(logs.max())
+    if math.isinf(top):
+        return top
+    return top + math.log(float(np.exp(logs - top).sum()))

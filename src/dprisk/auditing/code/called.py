@@ -1,0 +1,200 @@
+"""Code that is called as a black box, block by block: seeded, timed, its failures told so that they can be repeated."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import sys
+import traceback
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dprisk.auditing.code.adapters import Adapted, adapt
+from dprisk.auditing.code.outputs import as_outputs
+from dprisk.auditing.code.randomness import generator_parameter, held_randomness, seeded
+from dprisk.auditing.code.references import Reference
+from dprisk.auditing.code.target import Target
+from dprisk.auditing.code.timeouts import NoTimerError, OutOfTimeError, as_timeout, stopwatch
+from dprisk.errors import AuditedCodeError, TargetError, require
+from dprisk.guarantees import Guarantee
+from dprisk.types import AnyArray, IntArray
+
+PACKAGE = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CodeTarget(Target):
+    """Code that is run as a black box: a function of one record, or of a list of them (`batch`).
+
+    It can be sent to other processes if the code can; code named by text always can.
+    """
+
+    name: str
+    records: tuple[Any, ...]
+    code: Any  # an Adapted, a function, or a Reference to either
+    batch: bool = False
+    parameters: Mapping[str, Any] | None = None
+    post: Callable[[Any], Any] | None = None
+    timeout: float | None = None
+    claim: Guarantee | None = None
+    reproducible: bool = True
+    note: str = ""
+    library: str | None = None
+
+    def __post_init__(self) -> None:
+        require(
+            self.parameters is None or isinstance(self.parameters, Mapping),
+            f"parameters is a mapping from name to value, as in {{'scale': 2.0}}, not {self.parameters!r}",
+            TargetError,
+        )
+        require(
+            self.post is None or callable(self.post),
+            f"post is a function of one output, not {self.post!r}",
+            TargetError,
+        )
+        if self.timeout is not None:
+            object.__setattr__(self, "timeout", as_timeout(self.timeout))
+
+    def sample(self, records: IntArray, rng: np.random.Generator) -> AnyArray:
+        """Outputs of the code; it fails with an `AuditedCodeError` that can be repeated."""
+        return self.repeat(records, int(rng.integers(1 << 63)))
+
+    def stream(self, records: IntArray, step: int, rng: np.random.Generator) -> Generator[AnyArray, None, None]:
+        """What `sample` gives, from one seed, but not held at once. A batch is not divided."""
+        return self._block(records, sys.maxsize if self.batch else step, int(rng.integers(1 << 63)))
+
+    def repeat(self, records: npt.ArrayLike, seed: int) -> AnyArray:
+        """The outputs of one block, from its seed: what `sample` gave, or the same error again."""
+        (outputs,) = self._block(records, sys.maxsize, seed)
+        return outputs
+
+    def _block(self, records: npt.ArrayLike, step: int, seed: int) -> Generator[AnyArray, None, None]:
+        numbers = self._numbers(records)
+        chosen = self._objects[numbers].tolist()
+        with seeded(seed, self._generators):
+            function, *more = self._function(seed)
+            for start in range(0, len(chosen), step) if chosen else [0]:
+                part = chosen[start : start + step]
+                yield as_outputs(
+                    self._batch(function, part, numbers, seed)
+                    if self.batch
+                    else self._each(map(function, part, *more), part, numbers[: start + len(part)], seed)
+                )
+
+    def _each(self, results: Iterator[Any], chosen: list[Any], numbers: IntArray, seed: int) -> list[Any]:
+        """The results for the chosen records, the last of those whose numbers are given."""
+        outputs: list[Any] = []
+        try:
+            with stopwatch(self.timeout, outputs) if self.timeout else nullcontext():
+                outputs.extend(results)  # no loop in Python; what was done before an error stays
+        except (Exception, SystemExit, OutOfTimeError) as problem:
+            missing = len(chosen) - len(outputs)
+            if isinstance(problem, OutOfTimeError) and not missing:
+                return outputs  # it came back just in time
+            if isinstance(problem, NoTimerError) or not missing:
+                raise
+            raise self._failed(problem, chosen[-missing], numbers[: numbers.size - missing + 1], seed) from problem
+        return outputs
+
+    def _batch(self, function: Callable[[Any], Any], chosen: list[Any], numbers: IntArray, seed: int) -> Any:
+        try:
+            with stopwatch(self.timeout, []) if self.timeout else nullcontext():
+                outputs = function(_as_batch(chosen))
+        except NoTimerError:
+            raise
+        except (Exception, SystemExit, OutOfTimeError) as problem:
+            raise self._failed(problem, None, numbers, seed) from problem
+        many = isinstance(outputs, list | tuple) or (isinstance(outputs, np.ndarray) and outputs.ndim > 0)
+        require(
+            many and len(outputs) == len(chosen),
+            f"{self.name} was given {len(chosen)} records and returned "
+            + (f"{len(outputs)} outputs" if many else f"a {type(outputs).__name__}")
+            + "; batch=True needs a list or an array with one output for each.",
+            TargetError,
+        )
+        return outputs
+
+    def _failed(self, problem: BaseException, record: Any, numbers: IntArray, seed: int) -> AuditedCodeError:
+        where = "a batch" if record is None and self.batch else f"record {record!r}, run {numbers.size} of its block,"
+        what = (
+            f"did not return within {self.timeout:g} s"
+            if isinstance(problem, OutOfTimeError)
+            else f"raised {type(problem).__name__}: {' '.join(str(problem).split())}"
+        )
+        again = "The same audit with the same seed runs into it again." if self.reproducible else self.note
+        message = f"{self.name} on {where} {what}{_place(problem)}. {again}"
+        return AuditedCodeError(message, record, numbers.tolist(), seed)
+
+    def _function(self, seed: int) -> tuple[Any, ...]:
+        """The code for one block: a function of the record or batch, and what it takes besides, over and over."""
+        code, adapted, place = self._resolved
+        given = dict(self.parameters or {})
+        function: Callable[..., Any] = code
+        if adapted is not None:
+            function = adapted.for_block(seed)
+        elif place is not None and place not in given:
+            generator = np.random.default_rng(seed)
+            if (
+                inspect.isfunction(code)
+                and code.__code__.co_varnames[1:2] == (place,)
+                and not (self.batch or self.post or given or code.__code__.co_kwonlyargcount)
+            ):
+                return code, itertools.repeat(generator)  # by position, which is faster
+            given[place] = generator
+        function = partial(function, **given) if given else function
+        return (function if self.post is None else _Then(function, self.post),)
+
+    @cached_property
+    def _resolved(self) -> tuple[Any, Adapted | None, str | None]:
+        """The code itself, as another library's mechanism if it is one, and its parameter for a generator."""
+        code = self.code.load() if isinstance(self.code, Reference) else self.code
+        adapted = None if inspect.isroutine(code) else adapt(code, self.records)
+        return code, adapted, generator_parameter(code) if adapted is None else None
+
+    @cached_property
+    def _objects(self) -> AnyArray:
+        """The records as an array, which is quick to choose from."""
+        return np.fromiter(self.records, dtype=object, count=self.size)
+
+    @cached_property
+    def _generators(self) -> list[Any]:
+        code, adapted, _ = self._resolved
+        held = held_randomness(partial(code if adapted is None else adapted.call, **(self.parameters or {})))
+        return held[0] if self.post is None else held[0] + held_randomness(self.post)[0]
+
+    def __getstate__(self) -> dict[str, Any]:
+        found_again = ("_generators", "_objects", "_resolved")
+        return {name: value for name, value in self.__dict__.items() if name not in found_again}
+
+
+@dataclass(frozen=True)
+class _Then:
+    """One function after another, as something that can be sent to other processes."""
+
+    first: Callable[[Any], Any]
+    second: Callable[[Any], Any]
+
+    def __call__(self, record: Any) -> Any:
+        return self.second(self.first(record))
+
+
+def _as_batch(chosen: list[Any]) -> Any:
+    """Records of one plain kind as an array, others as a list."""
+    kinds = set(map(type, chosen))
+    plain = len(kinds) == 1 and issubclass(next(iter(kinds)), bool | int | float | str)
+    return np.asarray(chosen) if plain or kinds == {int, float} else chosen
+
+
+def _place(problem: BaseException) -> str:
+    """The last line that ran in the file of the audited code, which begins behind the frames of dprisk."""
+    frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(problem.__traceback__)]
+    behind = [(file, line) for file, line in frames if not file.startswith(str(PACKAGE))]
+    lines = [line for file, line in behind if file == behind[0][0]]
+    return f" ({behind[0][0]}, line {lines[-1]})" if behind else ""

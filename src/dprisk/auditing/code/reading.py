@@ -1,0 +1,261 @@
+"""Anything that can be audited, read as a `Target`, and tried on a few runs before it is."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dprisk.auditing.code.adapters import adapt
+from dprisk.auditing.code.called import CodeTarget
+from dprisk.auditing.code.randomness import generator_parameter, held_randomness
+from dprisk.auditing.code.references import Reference
+from dprisk.auditing.code.target import MechanismTarget, Target, name_of, version_of
+from dprisk.errors import TargetError, as_whole, fail, require
+from dprisk.guarantees import Guarantee, as_guarantee
+from dprisk.mechanisms import Mechanism
+
+MOST_LISTED = 10_000_000  # records of code
+SAME = 32  # runs of one record in a batch: never all alike twice, and different, if each has its own noise
+
+
+def read(subject: Any, records: Sequence[Any] | int | None = None, timeout: float | None = None) -> Target:
+    """What is to be audited, by `as_target`, and as a few runs show it.
+
+    A target whose runs from one seed differed, as those of code that makes its own generators do, is marked so. One
+    whose records share their noise in a batch is refused: its runs are not independent, and no certificate holds. The
+    time limit is that of code, also of a `CodeTarget` that was given.
+    """
+    target = as_target(subject, records)
+    require(target.size >= 2, "An audit needs at least two possible records.")
+    if not isinstance(target, CodeTarget):
+        require(timeout is None, f"{target.name} has no calls to limit, as code has; leave out timeout.", TargetError)
+        return target
+    target = target if timeout is None else replace(target, timeout=timeout)
+    if target.reproducible and not repeats(target, runs=2):
+        note = "The same seed gave other outputs: it draws what cannot be seeded."
+        target = replace(target, reproducible=False, note=note)
+    if target.batch:
+        _require_own_noise(target)
+    return target
+
+
+def as_target(
+    subject: Any,
+    records: Sequence[Any] | int | None = None,
+    claim: Any = None,
+    *,
+    batch: bool = False,
+    parameters: Mapping[str, Any] | None = None,
+    post: Callable[[Any], Any] | None = None,
+    timeout: float | None = None,
+    name: str | None = None,
+) -> Target:
+    """Anything that can be audited, as a `Target`.
+
+    `subject` is one of
+
+    - a dprisk `Mechanism`;
+    - a function of one record, `f(record)`, or with `batch=True` of a list of them, `f(records)`, which gives one
+      output for each. A parameter called rng, random_state or generator, or annotated as `numpy.random.Generator`,
+      gets a generator; all other parameters without a default must be in `parameters`;
+    - the text "package.module:function" for any of these, looked for in the current directory too;
+    - an OpenDP measurement, a pure-ldp client, a diffprivlib mechanism, or what `adapters.pure_ldp` and
+      `adapters.multi_freq_ldpy` give;
+    - a `Target`, such as that of `central`.
+
+    `records` lists the possible records, or tells how many there are (then they are 0, 1, ...). `claim` is the
+    guarantee to be tested, as `as_guarantee` takes it; libraries that state one for every pair of the records need
+    none. `post` is applied to each output. `timeout` limits each run (with `batch` each block) to that many seconds,
+    and one quarter more at most; it needs the main thread of a process on a system with timers, and cannot stop code
+    that does not come back to Python.
+
+    >>> target = as_target(lambda record, rng: record + rng.normal(), records=2)
+    >>> target.sample(np.array([0, 1, 1]), np.random.default_rng(0)).shape
+    (3,)
+    """
+    reference = Reference.parse(subject) if isinstance(subject, str) else None
+    code = reference.load() if reference else subject
+    promise = None if claim is None else as_guarantee(claim)
+    if isinstance(code, Target | Mechanism):
+        return _relabelled(_whole(code, records, not (batch or parameters or post or timeout)), promise, name)
+    shown = reference.text if reference else name_of(code)
+    made = _from_code(code, shown, listed_records(records), parameters, batch)
+    return replace(
+        made,
+        name=name or made.name,
+        code=reference or made.code,
+        post=post,
+        timeout=timeout,
+        claim=promise or made.claim,
+    )
+
+
+def _whole(code: Target | Mechanism, records: Sequence[Any] | int | None, plain: bool) -> Target:
+    """What needs no reading: a target, or a mechanism, whose labels are its records."""
+    if isinstance(code, Target):
+        require(records is None and plain, f"{code!r} is a target already; only a claim can be added.", TargetError)
+        return code
+    if not plain:
+        fail(f"{code!r} takes no further options: it is run as it is.", TargetError)
+    if records is None or isinstance(records, int):
+        require(records in (None, code.size), f"{type(code).__name__} has {code.size} records.", TargetError)
+        return MechanismTarget(code)
+    labelled = code.labelled(records)
+    if code.labels is not None and code.labels != labelled.labels:
+        fail(f"{code!r} names its records itself, as {code.labels[0]!r} and so on; leave out records.", TargetError)
+    return MechanismTarget(labelled)
+
+
+def _from_code(
+    code: Any, shown: str, listed: tuple[Any, ...] | None, parameters: Mapping[str, Any] | None, batch: bool
+) -> CodeTarget:
+    """A mechanism of another library, or a function, as what it tells of itself without being called."""
+    require(not isinstance(code, type), f"{shown} is a class; give an object of it, or a function.", TargetError)
+    adapted = None if inspect.isroutine(code) else adapt(code, listed)
+    if adapted is not None:
+        require(not batch, f"{adapted.name} takes one record at a time, not a batch.", TargetError)
+        require(not parameters, f"{adapted.name} has its parameters already.", TargetError)
+        listed = adapted.records if listed is None or adapted.library == "opendp" else listed
+        return CodeTarget(
+            name=adapted.name,
+            records=listed or fail(f"{adapted.name} does not tell its records: pass records=[...].", TargetError),
+            code=adapted,
+            claim=adapted.claim,
+            reproducible=adapted.reproducible,
+            note=adapted.note,
+            library=adapted.library,
+        )
+    require_function(code)
+    system = held_randomness(code)[1]
+    module = (getattr(inspect.unwrap(code), "__module__", None) or "").split(".")[0].replace("_", "-")
+    made = CodeTarget(
+        name=shown,
+        records=listed or fail(f"{shown} does not tell its records: pass records=[...], or how many.", TargetError),
+        code=code,
+        batch=batch,
+        parameters=parameters,
+        reproducible=not system,
+        note=f"It uses randomness of the operating system ({', '.join(system)})." if system else "",
+        library=module if version_of(module) is not None else None,  # installed under the same name
+    )
+    _check_signature(code, parameters or {}, batch)
+    return made
+
+
+def require_function(code: Any) -> None:
+    """Refuse what cannot be called, or gives no output when it is."""
+    require(callable(code), f"{code!r} cannot be called; give a function of one record, or its name.", TargetError)
+    require(
+        not any(map(inspect.iscoroutinefunction, (code, code.__call__))) and not inspect.isasyncgenfunction(code),
+        f"{name_of(code)} is an async function, which gives no output when it is called; wrap it in a function "
+        "that runs it, as with asyncio.run.",
+        TargetError,
+    )
+
+
+def _check_signature(function: Any, parameters: Mapping[str, Any], batch: bool) -> None:
+    """Refuse a function that cannot be called as it will be, before the first run."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return
+    place = generator_parameter(function)
+    given = {**parameters, **({} if place is None else {place: None})}
+    try:
+        signature.bind(None, **given)
+        return
+    except TypeError as problem:
+        advice = str(problem)
+    first, *others = signature.parameters.values() or (None,)
+    needed = [
+        entry.name
+        for entry in others
+        if entry.default is entry.empty
+        and entry.kind in (entry.POSITIONAL_OR_KEYWORD, entry.KEYWORD_ONLY)
+        and entry.name not in given
+    ]
+    if first is None:
+        advice = "it takes no argument"
+    elif first.name in (place, "self", "cls"):
+        advice = f"its first parameter is {first.name}"
+    elif needed:
+        advice = (
+            f"it also needs {', '.join(needed)}: pass parameters={{{', '.join(f'{n!r}: ...' for n in needed)}}} to "
+            "as_target, or a function that sets what it needs"
+        )
+    what = "a list of records" if batch else "the record"
+    fail(f"{name_of(function)} cannot be called with {what} as its first argument: {advice}.", TargetError)
+
+
+def require_few(count: int) -> None:
+    """Refuse more records than can be listed in a moment, which a zero too many asks for."""
+    require(
+        count <= MOST_LISTED,
+        f"{count} possible records are too many to list; choose some that matter, at most {MOST_LISTED}.",
+        TargetError,
+    )
+
+
+def listed_records(records: Sequence[Any] | int | None) -> tuple[Any, ...] | None:
+    """The possible records, each once; a number of them are 0, 1, ..., and None stays None."""
+    if records is None:
+        return None
+    if isinstance(records, int | np.integer):
+        count = as_whole("records, the number of possible records,", records)
+        require_few(count)
+        return tuple(range(count))
+    require(
+        not isinstance(records, str) and hasattr(records, "__iter__"),
+        f"Records are a list, got {records!r}.",
+        TargetError,
+    )
+    plain = records.tolist() if isinstance(records, np.ndarray) and records.ndim == 1 else records
+    listed = tuple(plain)
+    require(len(listed) > 0, "At least one record is needed.", TargetError)
+    with contextlib.suppress(TypeError):  # records that cannot be hashed are told apart by their numbers
+        require(len(set(listed)) == len(listed), "The records must differ from each other.", TargetError)
+    return listed
+
+
+def _relabelled(target: Target, claim: Guarantee | None, name: str | None) -> Target:
+    if claim is None and name is None:
+        return target
+    same = copy.copy(target)
+    object.__setattr__(same, "claim", claim or target.claim)
+    object.__setattr__(same, "name", name or target.name)
+    return same
+
+
+# --- trial runs ---
+
+
+def _require_own_noise(target: Target) -> None:
+    one, two = (target.sample(np.zeros(SAME, dtype=np.int64), np.random.default_rng(seed)) for seed in range(2))
+    require(
+        not (_same(one[1:], one[:-1]) and _same(two[1:], two[:-1])) or _same(one, two),
+        f"{target.name} gives all records of a batch the same noise, so its runs are not independent. Draw noise for "
+        "each record, as with size=len(records), or leave out batch.",
+        TargetError,
+    )
+
+
+def repeats(target: Target, seed: int = 0, runs: int = 64) -> bool:
+    """Whether the same seed gave the same outputs, tried on two blocks of a few runs.
+
+    False is certain; True is not, if the code uses its randomness rarely.
+    """
+    numbers = np.arange(runs) % target.size
+    one, two = (target.sample(numbers, np.random.default_rng(seed)) for _ in range(2))
+    return _same(one, two)
+
+
+def _same(one: Any, two: Any) -> bool:
+    if isinstance(one, tuple):
+        return all(map(_same, one, two))
+    return bool(np.array_equal(one, two, equal_nan=one.dtype.kind == "f"))

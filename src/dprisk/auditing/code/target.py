@@ -1,0 +1,113 @@
+"""What an audit runs: anything that turns a record into a random output; a mechanism of dprisk as such."""
+
+from __future__ import annotations
+
+import platform
+from abc import ABC, abstractmethod
+from collections.abc import Generator
+from functools import partial
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dprisk.errors import require
+from dprisk.guarantees import Guarantee
+from dprisk.mechanisms import Mechanism
+from dprisk.types import IntArray
+
+
+class Target(ABC):
+    """Something to audit: a random output for each of `records`, which sampling names by their numbers.
+
+    `claim` is the guarantee that the target is said to have, None if nobody said, and `mechanism` what it is, if that
+    is known in full. `reproducible` tells whether the same seed gives the same runs, as far as that can be seen, and
+    `note` why not. `batch`: the outputs of a block are made, and held, at once.
+    """
+
+    name: str
+    records: tuple[Any, ...]
+    claim: Guarantee | None = None
+    mechanism: Mechanism | None = None
+    reproducible: bool = True
+    note: str = ""
+    library: str | None = None
+    timeout: float | None = None
+    batch: bool = False
+
+    @property
+    def size(self) -> int:
+        """How many possible records there are."""
+        return len(self.records)
+
+    @abstractmethod
+    def sample(self, records: IntArray, rng: np.random.Generator) -> Any:
+        """One output for each record number, the outputs along the first axis (see `as_outputs`)."""
+
+    def stream(self, records: IntArray, step: int, rng: np.random.Generator) -> Generator[Any, None, None]:
+        """The outputs of one block of runs, those of `step` records at a time: to be read to the end, or closed."""
+        for start in range(0, records.size, step):
+            yield self.sample(records[start : start + step], rng)
+
+    def describe(self) -> dict[str, Any]:
+        """What a report says of the target, ready for JSON."""
+        return {
+            "name": self.name,
+            "size": self.size,
+            "library": self.library,
+            "version": version_of(self.library),
+            "reproducible": self.reproducible,
+            "note": self.note,
+            "timeout": self.timeout,
+            "claim": None if self.claim is None else repr(self.claim),
+        }
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, {self.size} records)"
+
+    def _numbers(self, records: npt.ArrayLike) -> IntArray:
+        """Record numbers, checked."""
+        numbers = np.atleast_1d(np.asarray(records))
+        require(
+            numbers.ndim == 1
+            and (numbers.size == 0 or np.issubdtype(numbers.dtype, np.integer))
+            and (numbers.size == 0 or bool(numbers.min() >= 0 and numbers.max() < self.size)),
+            f"Records are given by their numbers, 0..{self.size - 1}.",
+        )
+        return numbers.astype(np.int64, copy=False)
+
+
+class MechanismTarget(Target):
+    """A mechanism of dprisk; its records are its labels, if it has some."""
+
+    mechanism: Mechanism
+
+    def __init__(self, mechanism: Mechanism, claim: Guarantee | None = None) -> None:
+        self.mechanism, self.claim = mechanism, claim
+        self.name, self.library = repr(mechanism), "dprisk"
+        self.records = tuple(range(mechanism.size)) if mechanism.labels is None else mechanism.labels
+
+    def sample(self, records: IntArray, rng: np.random.Generator) -> Any:
+        """Outputs of the mechanism."""
+        return self.mechanism.sample(records, rng)
+
+
+def name_of(code: Any) -> str:
+    """What a person calls this code."""
+    if isinstance(code, partial):
+        return name_of(code.func)
+    return str(getattr(code, "__qualname__", None) or getattr(code, "__name__", None) or type(code).__name__)
+
+
+def version_of(library: str | None) -> str | None:
+    """The installed version of a distribution, None if there is none of that name."""
+    try:
+        return metadata.version(library) if library else None
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def versions() -> dict[str, str]:
+    """Of what the runs of an audit depend on besides the code, for its report."""
+    return {"dprisk": str(version_of("dprisk")), "numpy": np.__version__, "python": platform.python_version()}

@@ -1,0 +1,245 @@
+"""Whom to suspect: designs chosen from a known likelihood, or from pilot runs.
+
+They are chosen before the runs that certify, so as to make the expected certificate largest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dprisk.auditing.certify.claim import Terms
+from dprisk.auditing.certify.counts import expected_certificates
+from dprisk.auditing.code.comparison import comparable
+from dprisk.auditing.code.target import Target
+from dprisk.auditing.evidence.design import Design
+from dprisk.auditing.evidence.learned import EVERY, Learner
+from dprisk.auditing.evidence.scores import KnownScorer, Scorer
+from dprisk.errors import MechanismError, require
+from dprisk.mechanisms import Mechanism, SetProtocol
+from dprisk.mechanisms.base import leads
+from dprisk.types import AnyArray, FloatArray, IntArray
+
+PILOT_RUNS, FEWEST_PILOT_RUNS, PILOT_CELLS = 4000, 500, 1 << 19  # of a known mechanism, for each size that is tried
+PILOT_STEP = 200  # of them at a time
+MOST_WORSE = 4  # sizes in a row that are tried in vain
+LEARNING_RUNS, MOST_LEARNING_RUNS = 300, 10_000  # of unknown code, for each record
+LEARNING_SHARE = 0.1  # of the runs planned, within these limits
+FOLDS = 3  # parts of those runs, each judged by what the others teach
+DOUBT = 1e-3  # chance that what pilot runs promise is too good; small, for the best of many designs is chosen
+PAIR_RUNS, PAIRS = 30, 3  # of a known mechanism, for each record, to find distant pairs, and how many of them
+MOST_LEARNED = 64  # records that are looked at in unknown code
+MARGINS = np.linspace(0.0, 1.0, 41)
+LARGE = 40.0  # an epsilon beyond which more suspects would not help
+CERTAIN = 1e6  # a lead that no margin needs to exceed, infinite ones among them
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What each of `count` designs is for: a certificate at this alpha and delta, from so many runs."""
+
+    runs: int
+    alpha: float
+    delta: float
+    count: int = 1
+
+    @classmethod
+    def share(cls, terms: Terms, count: int) -> Wanted:
+        """Designs that share the runs and alpha of an audit."""
+        return cls(max(1, terms.aim // count), terms.alpha / count, terms.claim.delta, count)
+
+    def worth(self, right: FloatArray, wrong: FloatArray, suspects: int) -> FloatArray:
+        """The certificates to expect where a run is answered right and wrong with these chances."""
+        return expected_certificates(right, wrong, self.runs, suspects, self.alpha, self.delta)
+
+
+def known_designs(scorer: KnownScorer, wanted: Wanted, rng: np.random.Generator) -> list[Design]:
+    """Up to `wanted.count` designs with other suspects each, the largest expected certificates first.
+
+    They are tried on the mechanism that the likelihood is of, not on the code under test.
+    """
+    if isinstance(scorer.mechanism, SetProtocol):
+        return _for_sets(scorer, scorer.mechanism, wanted, rng)
+    return _by_trying(scorer, wanted, rng)
+
+
+def _for_sets(scorer: KnownScorer, protocol: SetProtocol, wanted: Wanted, rng: np.random.Generator) -> list[Design]:
+    """Answer if exactly one suspect is in the reported set: how often that is right and wrong is known.
+
+    All suspects are equally good; several designs differ in who they are and, where the best has all, in their number.
+    """
+    sizes = np.union1d(_sizes(protocol.size, protocol.epsilon), [protocol.size])
+    right, wrong = protocol.hit(sizes - 1), (sizes - 1) * protocol.miss(sizes - 1)
+    margin = protocol.epsilon * (1 - 1e-9) or 1e-9
+    orders = [rng.permutation(protocol.size) for _ in range(wanted.count)]
+    found = [
+        (value, Design(order[:size], margin, scorer))
+        for place, size in enumerate(sizes)
+        for value in wanted.worth(right[place, None], wrong[place, None], int(size)).tolist()
+        for order in orders
+    ]
+    return _with_other_suspects(found, wanted.count)
+
+
+def _with_other_suspects(found: list[tuple[float, Design]], count: int) -> list[Design]:
+    """The designs of largest worth, at most one for the same suspects."""
+    best: dict[frozenset[int], Design] = {}
+    for _, design in sorted(found, key=lambda pair: -float(f"{pair[0]:.9e}")):  # the first of nearly equal ones
+        best.setdefault(frozenset(design.universe.tolist()), design)
+    return list(best.values())[:count]
+
+
+def _by_trying(scorer: KnownScorer, wanted: Wanted, rng: np.random.Generator) -> list[Design]:
+    """Sizes up to a few times e^epsilon and distant pairs are tried.
+
+    What an answer is right with is read off the likelihood: for tiny rates of error no pilot would see one. Once a few
+    sizes in a row were no better, larger ones are not tried.
+    """
+    order = rng.permutation(scorer.mechanism.size)
+    best, worse, found = -1.0, 0, [(-1.0, Design(order[:2], 1e-9, scorer))]
+    sizes = [order[:size] for size in _sizes(order.size, _epsilon(scorer.mechanism))]
+    for universe in _distant_pairs(scorer, rng) + sizes:
+        size = universe.size
+        lead, sure = _pilot(scorer, universe, max(FEWEST_PILOT_RUNS, min(PILOT_RUNS, PILOT_CELLS // size)), rng)
+        margins = _margins(lead)
+        answered = [lead >= margin for margin in margins]
+        right = np.array([(sure * some).mean() for some in answered])
+        wrong = np.array([((1 - sure) * some).mean() for some in answered])
+        worse += 1
+        for worth, margin in zip(wanted.worth(right, wrong, size).tolist(), margins.tolist(), strict=True):
+            if worth > best * (1 + 1e-9):
+                best, worse = worth, 0
+            found.append((worth, Design(universe, margin, scorer)))
+        if worse == MOST_WORSE:
+            break
+    return _with_other_suspects(found, wanted.count)
+
+
+def _epsilon(mechanism: Mechanism) -> float:
+    """The mechanism's epsilon; a large number if it has none or does not know it."""
+    try:
+        return min(mechanism.epsilon, LARGE)
+    except MechanismError:
+        return LARGE
+
+
+def _pilot(
+    scorer: KnownScorer, universe: IntArray, count: int, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """The leads in some runs of a known mechanism, and the chance that the best is right; a few runs at a time."""
+    parts = []
+    for truth in np.array_split(rng.integers(universe.size, size=count), 1 + count // PILOT_STEP):
+        scores = scorer.scores(scorer.mechanism.sample(universe[truth], rng), universe)
+        top = scores.max(axis=1, keepdims=True)
+        parts.append((leads(scores)[1], 1 / np.exp(scores - top).sum(axis=1)))
+    lead, sure = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return lead, sure
+
+
+def _distant_pairs(scorer: KnownScorer, rng: np.random.Generator) -> list[IntArray]:
+    """A few pairs of records that the mechanism tells apart best, such as the ends of a line."""
+    every = np.unique(np.linspace(0, scorer.mechanism.size - 1, MOST_LEARNED).astype(np.int64))
+    trial = np.repeat(every, PAIR_RUNS)
+    scores = np.maximum(scorer.scores(scorer.mechanism.sample(trial, rng), every), -CERTAIN)
+    return [every[places] for places in _suspects(scores, trial, every)[1 : 1 + PAIRS]]
+
+
+def pilot_designs(
+    target: Target, wanted: Wanted, learners: Sequence[Learner], rng: np.random.Generator
+) -> list[Design]:
+    """Designs learned from pilot runs of the code itself, as many for each of the records that are looked at."""
+    every = rng.permutation(target.size)[:MOST_LEARNED]
+    pilot = rng.permutation(np.repeat(every, pilot_runs(every.size, wanted.count * wanted.runs)))
+    return learned_designs(target.sample(pilot, rng), pilot, wanted, learners)
+
+
+def pilot_runs(records: int, runs: int) -> int:
+    """How many pilot runs to learn from, of each of so many records, before so many runs that count."""
+    return min(MOST_LEARNING_RUNS, max(LEARNING_RUNS, round(LEARNING_SHARE * runs / records)))
+
+
+def learned_designs(
+    outputs: AnyArray, records: IntArray, wanted: Wanted, learners: Sequence[Learner] = EVERY
+) -> list[Design]:
+    """The best designs by pilot runs in random order.
+
+    Each third of them is scored by what the other two teach, so that every run helps to choose, and none is judged by
+    what it taught itself. The scores of the design are those that the last two thirds teach.
+    """
+    outputs, fold = comparable(outputs), np.arange(records.size) % FOLDS
+    every = np.unique(records)
+    for number in range(FOLDS):
+        every = np.intersect1d(every, records[fold != number])
+    require(every.size >= 2, "There are too few runs to learn from: each record needs several.")
+    found = []
+    for learner in learners:
+        if len(learners) == 1 or all(learner.suits(outputs[fold != number]) for number in range(FOLDS)):
+            scorers = [learner.learn(outputs[fold != number], records[fold != number]) for number in range(FOLDS)]
+            scores = np.empty((records.size, every.size))
+            for number, scorer in enumerate(scorers):
+                scores[fold == number] = scorer.scores(outputs[fold == number], every)
+            found += _tried(scorers[0], scores, fold, records, every, wanted)
+    return _with_other_suspects(found, wanted.count)
+
+
+def _tried(
+    scorer: Scorer, scores: FloatArray, fold: IntArray, records: IntArray, every: IntArray, wanted: Wanted
+) -> list[tuple[float, Design]]:
+    """Designs with the scores of the first fold, and what they are worth by those of all.
+
+    The folds differ in how far leads go, so a margin is the same quantile of the leads in each.
+    """
+    found = [(-1.0, Design(every[:2], 1e-9, scorer))]
+    for places in _suspects(scores, records, every):
+        universe = every[places]
+        mine = np.isin(records, universe)
+        guess, lead = leads(scores[mine][:, places])
+        right, part = universe[guess] == records[mine], fold[mine]
+        margins = np.unique([_quantiles(lead[part == number]) for number in range(FOLDS)], axis=1)
+        margins = margins.T[np.isfinite(margins[0])]
+        answered = [lead >= margin[part] for margin in margins]
+        correct, wrong = (
+            (np.array([(some & is_right).sum() for some in answered], dtype=float) + 1) / (right.size + 2)
+            for is_right in (right, ~right)
+        )
+        seen = expected_certificates(correct, wrong, right.size, universe.size, DOUBT, wanted.delta)  # luck left out
+        hoped = wanted.worth(correct, wrong, universe.size)
+        worth = np.minimum(seen, hoped) + 1e-6 * hoped  # hope decides where pilot runs show nothing
+        found += [
+            (value, Design(universe, float(margin[0]), scorer))
+            for value, margin in zip(worth.tolist(), margins, strict=True)
+        ]
+    return found
+
+
+def _suspects(scores: FloatArray, trial: IntArray, every: IntArray) -> list[IntArray]:
+    """Places in `every` worth a try: all, and the pairs that are told apart best, most different scores first."""
+    means = np.array([scores[trial == record].mean(axis=0) for record in every])
+    own = np.diagonal(means)
+    apart = own[:, None] + own - means - means.T
+    pairs = np.argwhere(np.triu(np.ones_like(apart), 1) > 0)
+    order = np.argsort(-apart[pairs[:, 0], pairs[:, 1]], kind="stable")[:16]
+    return [np.arange(every.size), *pairs[order]]
+
+
+def _margins(lead: FloatArray) -> FloatArray:
+    """Margins to try, each once; none if nothing ever leads."""
+    return np.unique(_quantiles(lead)) if (lead > 0).any() else np.zeros(0)
+
+
+def _quantiles(lead: FloatArray) -> FloatArray:
+    """Quantiles of the leads above 0, a little lower so that they are reached; infinite if there are none."""
+    some = np.sort(np.minimum(lead[lead > 0], CERTAIN))
+    if some.size == 0:
+        return np.full(MARGINS.size, np.inf)
+    return some[np.round(MARGINS * (some.size - 1)).astype(np.int64)] * (1 - 1e-9)
+
+
+def _sizes(records: int, epsilon: float) -> list[int]:
+    """2, 3, 4, 6, 8, 12, ... up to a few times e^epsilon, at most all records."""
+    most = min(records, math.ceil(8 * math.exp(min(epsilon, 20.0))) + 2)
+    steps = [2 ** (k // 2) * (3 if k % 2 else 2) // (2 if k % 2 else 1) for k in range(60)]
+    return sorted({min(records, size) for size in steps if 2 <= size <= most} | {min(records, most)})

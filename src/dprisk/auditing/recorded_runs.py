@@ -1,0 +1,48 @@
+"""The same question of code that ran elsewhere, by what it gave there."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from dprisk.auditing.certify.claim import Terms, as_claim
+from dprisk.auditing.code.randomness import block_generator
+from dprisk.auditing.code.recordings import Recorded
+from dprisk.auditing.code.target import versions
+from dprisk.auditing.evidence.suspects import Wanted, learned_designs
+from dprisk.auditing.report import AuditReport
+from dprisk.errors import InputFileError, require
+from dprisk.guarantees import Guarantee
+
+
+def audit_recorded(runs: Recorded, claim: float | Guarantee, *, alpha: float = 0.01, seed: int = 0) -> AuditReport:
+    """Audit code that cannot be run here, by a record and an output for each of its runs (see `recorded`).
+
+    A random half of the runs is learned from. Of the others, runs of suspects drawn at random are used up one by one,
+    until none is left of one of them. So each run that is used has a uniform suspect, given those before, whatever was
+    recorded; when they end depends on the suspects drawn, so the certificate is the one that holds at any moment.
+    """
+    started = time.perf_counter()
+    terms = Terms(as_claim(claim), alpha=alpha, seed=seed)
+    codes, outputs, rng = runs.records, runs.outputs, block_generator(terms.seed, -1)
+    require(np.unique(codes).size >= 2, "An audit needs recorded runs of at least two records.")
+    require(
+        outputs.dtype.kind in "biuf" or len(set(map(repr, outputs.tolist()))) < len(outputs),
+        f"No two outputs in {runs.name} are alike, so nothing can be learned from them; leave out columns that are no "
+        "part of the output, such as a number for each row.",
+        InputFileError,
+    )
+    order = rng.permutation(codes.size)
+    learn, rest = order[: codes.size // 2], order[codes.size // 2 :]
+    (design,) = learned_designs(outputs[learn], codes[learn], Wanted(rest.size, terms.alpha, terms.claim.delta))
+    waiting = [list(rest[codes[rest] == record]) for record in design.universe]
+    drawn: list[tuple[int, int]] = []
+    while all(waiting):
+        suspect = int(rng.integers(design.size))
+        drawn.append((suspect, waiting[suspect].pop()))
+    truth, used = np.array(drawn, dtype=np.int64).reshape(-1, 2).T
+    counts = design.tally(outputs[used], truth) if used.size else design.nothing
+    told = {"name": runs.name, "size": runs.size, "recorded": int(codes.size), "versions": versions()}
+    seconds = time.perf_counter() - started
+    return AuditReport(told, terms.claim, counts, design, terms.alpha, counts.runs, True, terms.seed, seconds)

@@ -1,0 +1,148 @@
+"""Who runs the blocks of an audit: this process, others, or any executor. Results come in order in any case."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dprisk.auditing.code.timeouts import as_timeout
+from dprisk.errors import TargetError, as_whole, require
+
+RETRIES = 3  # times in a row that a pool whose workers died is made anew
+AHEAD = 2  # blocks in flight for each worker, beyond which none is submitted
+
+Work = Callable[[int], Any]  # runs the block of a number
+
+
+@dataclass(frozen=True)
+class Running:
+    """How an audit is run. What it certifies does not depend on it.
+
+    `n_jobs` processes share the runs, or those of an `executor` of `concurrent.futures`, such as dask's. Finished
+    blocks are recorded in the file `store`, from which the same audit goes on after an interruption. A call of code
+    that takes longer than `timeout` seconds ends the audit, also of a target that has another limit.
+    """
+
+    n_jobs: int = 1
+    executor: Executor | None = None
+    store: str | Path | None = None
+    timeout: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n_jobs", as_whole("n_jobs", self.n_jobs))
+        require(
+            self.executor is None or hasattr(self.executor, "submit"),
+            f"executor must be a concurrent.futures.Executor, got {self.executor!r}",
+        )
+        require(
+            self.store is None or isinstance(self.store, str | Path),
+            f"store is the name of a file, as in 'audit.sqlite', not {self.store!r}",
+        )
+        if self.timeout is not None:
+            object.__setattr__(self, "timeout", as_timeout(self.timeout))
+
+
+def run_by_workers(work: Work, numbers: list[int], running: Running, name: str) -> Iterator[Any]:
+    """What the work on each number gives, in order; `name` is said where the workers are lost.
+
+    Workers of our own that die are replaced, and what they were at is done again.
+    """
+    own = running.executor is None
+    if own or isinstance(running.executor, ProcessPoolExecutor):
+        _require_sendable(work, name)
+    done = failures = 0
+    while True:
+        pool = running.executor or ProcessPoolExecutor(running.n_jobs, initializer=_leave_in_time)
+        before = done
+        try:
+            for result in _submitted(work, numbers[done:], pool, running.n_jobs):
+                yield result
+                done += 1
+            return
+        except BrokenExecutor as problem:
+            failures = failures + 1 if done == before else 1
+            if not own or failures > RETRIES:
+                died = f"A worker died {failures} times in a row"
+                raise TargetError(_died(died, name, numbers[done])) from problem
+        except Exception as problem:
+            lost = _lost(problem, name, numbers[done])
+            if lost is None:
+                raise
+            raise TargetError(lost) from problem
+        finally:
+            if own:
+                pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _died(what: str, name: str, block: int) -> str:
+    return (
+        f"{what} at block {block} or soon after it: {name} ends its process, or there is too little memory for so many "
+        "workers."
+    )
+
+
+def _lost(problem: Exception, name: str, block: int) -> str | None:
+    """A sentence if the workers are gone, None if something else is wrong.
+
+    dask has replaced a worker several times before it says so. Its errors are told by their names, so that it need not
+    be imported here; it cancels all blocks when the scheduler is gone, as a pool does that somebody shuts down.
+    """
+    if type(problem).__name__ == "KilledWorker":
+        return _died("Workers died one after the other", name, block)
+    if isinstance(problem, CancelledError) or type(problem).__module__.partition(".")[0] == "distributed":
+        return (
+            f"The workers were lost at block {block}: the scheduler of the cluster is gone, or somebody shut the "
+            "executor down. Run the audit again when it is back; with a store it goes on where it stopped."
+        )
+    return None
+
+
+def _leave_in_time() -> None:
+    """Make a worker end at once and without a word on Ctrl-C, and when the audit itself was killed."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    threading.Thread(target=_leave_after_parent, daemon=True).start()
+
+
+def _leave_after_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _require_sendable(work: Work, name: str) -> None:
+    try:
+        pickle.dumps(work)
+    except Exception as problem:
+        raise TargetError(
+            f"{name} cannot be sent to other processes ({problem}). Put the code at the top level of a "
+            'module and name it as "package.module:function", or run it with n_jobs=1.'
+        ) from problem
+
+
+def _submitted(work: Work, numbers: list[int], executor: Executor, n_jobs: int) -> Iterator[Any]:
+    """Results in order, with a few blocks in flight."""
+    waiting: deque[Future[Any]] = deque()
+    rest = iter(numbers)
+    try:
+        while True:
+            while len(waiting) < AHEAD * max(n_jobs, 2):
+                number = next(rest, None)
+                if number is None:
+                    break
+                waiting.append(executor.submit(work, number))
+            if not waiting:
+                return
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()
