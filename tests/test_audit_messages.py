@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from dprisk import GRR, OUE, Gaussian, Laplace, Mechanism, Prior, Threat, audit
 from dprisk.auditing import Look, Running, as_target, central
-from dprisk.cli.main import cli
+from dprisk.cli import command
 from dprisk.errors import AuditedCodeError, DpriskError, InputFileError, ParameterError, TargetError
 from dprisk.testing import assert_private
 from dprisk.types import AnyArray
@@ -86,7 +86,7 @@ def test_code_that_cannot_be_seeded_needs_a_family_to_be_stored(tmp_path: Path) 
 
 def test_a_delta_without_a_claim_is_not_ignored() -> None:
     result = CliRunner().invoke(
-        cli, ["audit", "--mechanism", "grr", "--epsilon", "1", "--size", "5", "--delta", "1e-5"]
+        command(), ["audit", "--mechanism", "grr", "--epsilon", "1", "--size", "5", "--delta", "1e-5"]
     )
     assert result.exit_code != 0
     assert "--claim" in result.output + str(result.exception)
@@ -100,7 +100,7 @@ def test_a_mechanism_without_a_pure_epsilon_asks_for_a_delta() -> None:
 @pytest.mark.parametrize("option", [["--runs", "5"], ["--stop-early"], ["--epsilon", "2"], ["--size", "3"]])
 def test_options_without_meaning_for_recorded_runs_are_refused(option: list[str]) -> None:
     given = ["audit", "--outputs", "docs/examples/reports.csv", "--claim", "1", *option]
-    result = CliRunner().invoke(cli, given)
+    result = CliRunner().invoke(command(), given)
     assert result.exit_code not in (0, 1) or result.exception
     assert option[0] in result.output + str(result.exception)
 

@@ -115,7 +115,7 @@ def test_a_matrix_brings_its_size(
 
 
 def test_an_estimate_is_marked(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    arguments = ["assess", "--mechanism", "oue", "--epsilon", "1", "--size", "80", "--within", "3", "--samples", "200"]
+    arguments = ["assess", "--mechanism", "oue", "--epsilon", "1", "--size", "80", "--within", "3", "--runs", "200"]
     code, out, _ = run(capsys, monkeypatch, *arguments)
     assert code == 0
     assert "estimate" in out
@@ -150,7 +150,7 @@ def test_an_estimate_is_marked(capsys: pytest.CaptureFixture[str], monkeypatch: 
         ("--mechanism grr --epsilon 1 --size 5 --knows {prior}", "no column `group`"),
         ("--mechanism grr --epsilon 1 --size 5 --within -2", "at least 0, got -2"),
         ("--mechanism grr --epsilon 1 --size 5 --within nan", "got nan"),
-        ("--mechanism grr --epsilon 1 --size 5 --within 1 --space plane", "'line' or 'ring'"),
+        ("--mechanism grr --epsilon 1 --size 5 --within 1 --space plane", "'line', 'ring'"),
         ("--mechanism the --epsilon 1 --size 5 --threshold 2", "threshold must lie in [0, 1]"),
         ("--mechanism she --epsilon 1 --size 5 --threshold 0.7", "--threshold has no meaning for she"),
         ("--mechanism she --epsilon 0 --size 5", "SHE needs epsilon > 1e-300, got 0"),
@@ -164,7 +164,7 @@ def test_an_estimate_is_marked(capsys: pytest.CaptureFixture[str], monkeypatch: 
         ("--mechanism laplace --epsilon 1 --prior {counts}", "rise in equal steps"),
         ("--mechanism grr --epsilon 1 --size 5 --prior uniform:3", "takes no number"),
         ("--mechanism grr --epsilon 1 --size 5 --seed -1", "a whole number of at least 0"),
-        ("--mechanism grr --epsilon 1 --size 5 --samples 1", "at least 2"),
+        ("--mechanism grr --epsilon 1 --size 5 --runs 1", "at least 2"),
         ("--mechanism grr --epsilon 1 --size 99999999999999", "at most 100,000,000"),
         ("--mechanism grr --epsilon 1 --prior {twice}", "two columns `count`"),
         ("--mechanism grr --epsilon 1 --prior {mixed} --within 5", "Some labels are numbers and some are not"),
@@ -174,9 +174,9 @@ def test_an_estimate_is_marked(capsys: pytest.CaptureFixture[str], monkeypatch: 
         ("--guarantee pure --epsilon 1 --size 5 --delta 0.1", "--delta has no meaning for pure"),
         ("--guarantee approx --epsilon 1 --size 5", "--delta is missing"),
         ("--guarantee dpsgd --noise-multiplier 1 --size 5", "--sample-rate and --steps are missing"),
-        ("--guarantee pure --epsilon 1 --size 5 --samples 100", "--samples is for mechanisms only"),
+        ("--guarantee pure --epsilon 1 --size 5 --runs 100", "--runs is for mechanisms only"),
         ("--guarantee gaussian --mu -1 --size 5", "mu must be a finite number of at least 0"),
-        ("--guarantee pure --epsilon 1 --size 5 --relation sideways", "'replace-one' or 'add-remove'"),
+        ("--guarantee pure --epsilon 1 --size 5 --relation sideways", "'replace-one', 'add-remove'"),
     ],
 )
 def test_wrong_input_gets_one_sentence_and_exit_code_2(
@@ -199,7 +199,7 @@ def test_too_little_memory_gets_one_sentence(
     def full(*_: Any, **__: Any) -> Any:
         raise MemoryError
 
-    monkeypatch.setattr(sys.modules["dprisk.cli.main"], "assess", full)
+    monkeypatch.setattr(sys.modules["dprisk.cli.assess"], "assess", full)
     code, out, err = run(capsys, monkeypatch, *["assess", "--mechanism", "grr", "--epsilon", "1", "--size", "10"])
     assert (code, out) == (2, "")
     assert "more memory" in err

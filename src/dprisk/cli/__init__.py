@@ -1,5 +1,5 @@
 """The command `dprisk`."""
 
-from dprisk.cli.main import main
+from dprisk.cli.main import command, main
 
-__all__ = ["main"]
+__all__ = ["command", "main"]

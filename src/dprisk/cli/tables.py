@@ -7,6 +7,7 @@ from rich.table import Table
 
 from dprisk.answers import Answer
 from dprisk.bounds import Bound, Value
+from dprisk.catalogue import Catalogue, Entry, Option
 from dprisk.rounding import significant_up
 
 
@@ -40,6 +41,29 @@ def registry_table(which: str, registry: Iterable[Bound]) -> Table:
     """The bounds on one quantity, with what they need and who proved them."""
     lines = [(bound.name, bound.needs(), bound.source) for bound in registry if bound.bounds == which]
     return _table(f"Bounds on the {which}", ("name", "needs", "source"), lines)
+
+
+def catalogue_table(register: Catalogue) -> Table:
+    """The names in a register: what each stands for, the options it takes, what else it is called."""
+    lines = [(entry.name, "\n".join(filter(None, _about(entry)))) for entry in register]
+    return _table(register.plural.capitalize(), ("name", "what it is"), lines)
+
+
+def _about(entry: Entry) -> tuple[str, ...]:
+    perhaps = [name for name in entry.takes if name not in entry.needs]
+    word = "one of " if entry.one_of else "perhaps "
+    takes = ", ".join((*entry.needs, *([word + ", ".join(perhaps)] if perhaps else [])))
+    return (
+        entry.title,
+        entry.explanation,
+        f"takes {takes}" if takes else "",
+        f"also called {', '.join(entry.aliases)}" if entry.aliases else "",
+    )
+
+
+def options_table(options: Iterable[Option]) -> Table:
+    """What every option means."""
+    return _table("Options", ("name", "meaning"), [(option.name, option.meaning) for option in options])
 
 
 def _table(title: str, headings: tuple[str, ...], lines: Sequence[Sequence[str]]) -> Table:

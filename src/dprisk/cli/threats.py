@@ -1,28 +1,60 @@
-"""Priors and knowledge as they are named on the command line."""
+"""The attacker as the command line describes it: what it believes, knows and wants."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from dprisk.cli.names import PRIORS
-from dprisk.errors import InputFileError, ParameterError, ThreatError, fail, require
-from dprisk.mechanisms import Matrix
+from dprisk.catalogue import PRIORS, SUCCESS, Entry
+from dprisk.cli.options import Options, prior_names
+from dprisk.errors import InputFileError, ThreatError, fail, require
+from dprisk.release_files import ReleaseFile
 from dprisk.tables import read_csv
 from dprisk.threat.knowledge import Knowledge
 from dprisk.threat.prior import Prior
+from dprisk.threat.success import Success
+from dprisk.threat.threat import Threat
 
 
-def named_prior(text: str, size: int | None, matrix: Path | None, told_by: str = "--size") -> Prior:
-    """A prior by its name, with a number behind a colon, or from a file; a matrix tells how many records there are.
+def read_threat(given: Options, entry: Entry | None, size: int | None, records: Sequence[Any] | None = None) -> Threat:
+    """The threat to a mechanism, a guarantee or code; listed `records` label a prior that brings no labels."""
+    success = _success(given, entry)
+    given["prior"] = "uniform" if given["prior"] is None else given["prior"]
+    prior = _prior(
+        given["prior"], size if records is None else len(records), "--size" if records is None else "--records"
+    )
+    if prior.labels is None and records is not None:
+        prior = Prior(prior.weights, records)
+    return Threat(prior, _knowledge(given["knows"], prior), success)
 
-    `told_by` is the option that the size was given by.
-    """
-    name, colon, number = text.partition(":")
-    require(not text.startswith("uniform:"), "A uniform prior takes no number.")
-    if name in PRIORS:
-        if size is None and matrix is not None:
-            size = Matrix.from_file(matrix).size
-        known_size = fail("--size is missing: how many possible records are there?") if size is None else size
-        return PRIORS[name](known_size, *([_float(number, text)] if colon else []))
-    prior = prior_file(text, text)
+
+def release_threat(given: Options, planned: ReleaseFile) -> Threat:
+    """The threat to a planned release: over its records, with their labels."""
+    success = _success(given, None)
+    require(
+        given["within"] is None or planned.is_numeric,
+        "--within is a distance between records that are numbers: a universe of one column of numbers.",
+    )
+    given["prior"] = next(text for text in (given["prior"], planned.prior, "uniform") if text is not None)
+    prior = _release_prior(given["prior"], planned)
+    return Threat(prior, _release_knowledge(given["knows"], planned, prior), success)
+
+
+def _success(given: Options, entry: Entry | None) -> Success:
+    """A rule by --within and --space, which some mechanisms take as well."""
+    if given["within"] is None:
+        elsewhere = entry is not None and "space" in entry.takes
+        require(given["space"] is None or elsewhere, "--space has no meaning without --within.")
+        rule: Success = SUCCESS["exact"].make({})
+    else:
+        rule = SUCCESS[given["space"] or "line"].make({"within": given["within"]})
+    return rule
+
+
+def _prior(text: str, size: int | None, told_by: str) -> Prior:
+    """A prior by its name, with a number behind a colon, or from a file; `told_by` is the option that gave the size."""
+    if (named := _named_prior(text, size)) is not None:
+        return named
+    prior = _prior_file(text, text)
     require(
         size is None or size == prior.size,
         f"{told_by} says {size} records, {text} has {prior.size}; leave {told_by} out, it follows from the file.",
@@ -30,17 +62,56 @@ def named_prior(text: str, size: int | None, matrix: Path | None, told_by: str =
     return prior
 
 
-def prior_file(text: str, path: str | Path, also: str = "") -> Prior:
-    """The prior in a file, called `text` by the user; `also` names what else might have been meant there."""
+def _release_prior(text: str, planned: ReleaseFile) -> Prior:
+    """As any prior, over the records of a release; `data` is how often each occurs among everybody else."""
+    if text == "data":
+        return planned.prior_from_data()
+    if (named := _named_prior(text, planned.mechanism.size)) is not None:
+        return Prior(named.weights, planned.mechanism.labels)
+    return _prior_file(text, text if planned.prior is None else planned.folder / text, "data, ")
+
+
+def _named_prior(text: str, size: int | None) -> Prior | None:
+    """NAME or NAME:NUMBER; None if that is no name, but perhaps a file."""
+    name, colon, number = text.partition(":")
+    if name not in PRIORS or "path" in PRIORS[name].takes:
+        return None
+    entry, value = PRIORS[name], {}
+    if colon:
+        require(len(entry.options) == 1, f"A {entry.name} prior takes no number.")
+        try:
+            value = {entry.takes[0]: entry.options[0].kind(number)}
+        except ValueError:
+            fail(f"{text!r} needs a number behind the colon, as in zipf:1.1.")
+    require(size is not None or entry.records == "nothing", "--size is missing: how many possible records are there?")
+    made: Prior = entry.make(value, size)
+    return made
+
+
+def _prior_file(text: str, path: str | Path, also: str = "") -> Prior:
+    """The prior in a file, called `text` by the user; `also` names what else might have been meant."""
     require(
         text == "" or Path(path).exists(),
-        f"There is no file {text}, and a prior is {also}uniform, zipf:EXPONENT, geometric:RATIO or a CSV file.",
+        f"There is no file {text}, and a prior is {also}{prior_names()}.",
         InputFileError,
     )
-    return Prior.from_csv(path)
+    read: Prior = PRIORS["file"].make({"path": path})
+    return read
 
 
-def named_knowledge(text: str, prior: Prior) -> Knowledge | str:
+def _release_knowledge(text: str, planned: ReleaseFile, prior: Prior) -> Knowledge | str:
+    """As any knowledge, or columns of the records."""
+    names = text.split(",")
+    if text not in ("none", "all") and all(name in planned.table for name in names):
+        return Knowledge.columns(planned.table, names)
+    require(
+        text in ("none", "all") or Path(text).exists(),
+        f"--knows is none, all, a CSV file or columns of the records ({', '.join(planned.table)}), got {text}.",
+    )
+    return _knowledge(text, prior)
+
+
+def _knowledge(text: str, prior: Prior) -> Knowledge | str:
     """none, all, or the groups in a file."""
     if text in ("none", "all"):
         return text
@@ -56,10 +127,3 @@ def named_knowledge(text: str, prior: Prior) -> Knowledge | str:
     unknown = sorted(set(group) - set(names))
     require(not unknown, f"{text} names a record that the prior does not have: {', '.join(unknown[:1])}.", ThreatError)
     return Knowledge.partition([group[name] for name in names])
-
-
-def _float(text: str, whole: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ParameterError(f"{whole!r} needs a number behind the colon, as in zipf:1.1.") from None

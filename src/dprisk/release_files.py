@@ -13,37 +13,24 @@ from __future__ import annotations
 import json
 import math
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dprisk.catalogue import NOISES, QUERIES, Catalogue, Entry
 from dprisk.errors import InputFileError, as_number, fail, require
-from dprisk.guarantees import ZCDP, GaussianDP, Guarantee, PureDP
+from dprisk.guarantees import Guarantee
 from dprisk.mechanisms import Mechanism
-from dprisk.mechanisms.numbers.noise import GaussianNoise, LaplaceNoise, Noise
+from dprisk.mechanisms.numbers.noise import Noise
 from dprisk.releases import release
-from dprisk.releases.queries import Count, Histogram, Marginal, Mean, Query, Sum
+from dprisk.releases.queries import Query, Sum
 from dprisk.tables import encode, listed, natural, numbers, read_csv, require_file, rows_of
 from dprisk.threat.prior import Prior
 
 Options = dict[str, Any]
 Columns = dict[str, list[Any]]
 MOST_RECORDS = 10_000_000  # in a range
-
-# For each kind of query: how it is made, what it needs, what it may have.
-QUERIES: dict[str, tuple[Callable[..., Query], tuple[str, ...], tuple[str, ...]]] = {
-    "count": (Count, ("column", "value"), ()),
-    "sum": (Sum, ("column",), ("low", "high")),
-    "mean": (Mean, ("column",), ("low", "high")),
-    "histogram": (Histogram, ("column",), ("categories", "edges")),
-    "marginal": (Marginal, ("columns",), ()),
-}
-# For each kind of noise: its size, or the guarantee that it keeps.
-NOISES: dict[str, dict[str, Callable[[float], Noise | Guarantee]]] = {
-    "laplace": {"scale": LaplaceNoise, "epsilon": PureDP},
-    "gaussian": {"sigma": GaussianNoise, "mu": GaussianDP, "rho": ZCDP},
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,33 +108,29 @@ def _check(given: Any, where: str, needed: Sequence[str], allowed: Sequence[str]
     require(not unknown, f"{where} has an unknown name `{', '.join(unknown[:1])}`; {known}.", InputFileError)
 
 
-def _kind(given: Any, where: str, kinds: Mapping[str, Any]) -> str:
-    kind = given.get("kind") if isinstance(given, Mapping) else None
-    require(
-        isinstance(kind, str) and kind in kinds,
-        f"{where} needs a `kind`, one of {', '.join(kinds)}; got {kind!r}.",
-        InputFileError,
-    )
-    return str(kind)
+def _kind(given: Any, where: str, register: Catalogue, also: tuple[str, ...] = ()) -> tuple[Entry, Options]:
+    """The kind of query or noise that a section names, and its options; names in `also` are allowed besides."""
+    kind: Any = given.get("kind") if isinstance(given, Mapping) else None
+    names = ", ".join(entry.name for entry in register)
+    require(kind in register, f"{where} needs a `kind`, one of {names}; got {kind!r}.", InputFileError)
+    entry = register[kind]
+    _check(given, where, ("kind", *entry.needs), (*(name for name in entry.takes if name not in entry.needs), *also))
+    options = {name: value for name, value in given.items() if name in entry.takes}
+    alternatives = f"{where} needs exactly one of {', '.join(entry.takes)}."
+    require(len(options) == 1 or not entry.one_of, alternatives, InputFileError)
+    return entry, options
 
 
 def _query(given: Any, path: Path) -> tuple[Query, tuple[str, ...]]:
     """The query, and the columns that must be numbers."""
-    where = f"{path}: `query`"
-    kind = _kind(given, where, QUERIES)
-    build, needed, allowed = QUERIES[kind]
-    _check(given, where, ("kind", *needed), allowed)
-    query = build(**{name: value for name, value in given.items() if name != "kind"})
-    return query, query.looks_at if kind in ("sum", "mean") or "edges" in given else ()
+    entry, options = _kind(given, f"{path}: `query`", QUERIES)
+    query: Query = entry.make(options)
+    return query, query.looks_at if isinstance(query, Sum) or "edges" in options else ()
 
 
 def _noise(given: Any, path: Path) -> tuple[Noise | Guarantee, float | None]:
-    where = f"{path}: `noise`"
-    sizes = NOISES[_kind(given, where, NOISES)]
-    _check(given, where, ("kind",), (*sizes, "sensitivity"))
-    named = [name for name in sizes if name in given]
-    require(len(named) == 1, f"{where} needs exactly one of {', '.join(sizes)}.", InputFileError)
-    return sizes[named[0]](given[named[0]]), given.get("sensitivity")
+    entry, options = _kind(given, f"{path}: `noise`", NOISES, ("sensitivity",))
+    return entry.make(options), given.get("sensitivity")
 
 
 def _tables(data: Any, universe: Any, query: Query, numeric: tuple[str, ...], path: Path) -> tuple[Columns, Columns]:

@@ -1,0 +1,187 @@
+"""What can be named and made: options, entries, and registers that understand names the way people write them."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from dprisk.errors import fail, require
+
+Write = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class Option:
+    """A number or a word that something is made with; it means the same wherever it is taken.
+
+    If it may be left out, the meaning says what holds then. Otherwise `example` is a plausible value.
+    """
+
+    name: str
+    kind: type
+    meaning: str
+    example: Any = None
+    optional: bool = False
+    choices: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        told = {"name": self.name, "type": self.kind.__name__, "meaning": self.meaning, "optional": self.optional}
+        return told | ({"choices": list(self.choices)} if self.choices else {})
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Something that has a name: what it is in words, and how it is made from options.
+
+    The `title` says what it is, the `explanation` in one line what it does. Names, titles and `aliases` all lead to it.
+
+    `build` takes the options by name. What it is told of the records comes first: their "number"; their number, which
+    it takes to rise in equal steps ("spaced"); their "places", a list of numbers, or their number for equal steps; or
+    "nothing", and then a mechanism or a prior brings its own.
+
+    With `one_of`, exactly one of the options is given. `unset` builds what is calibrated, if that is another thing
+    than what is built in the end.
+    """
+
+    name: str
+    title: str
+    explanation: str
+    build: Callable[..., Any]
+    options: tuple[Option, ...] = ()
+    aliases: tuple[str, ...] = ()
+    records: Literal["number", "spaced", "places", "nothing"] = "number"
+    one_of: bool = False
+    unset: Callable[..., Any] | None = None
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """The names of all its options."""
+        return tuple(option.name for option in self.options)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The names of those that cannot be left out."""
+        return tuple(option.name for option in self.options if not option.optional and not self.one_of)
+
+    def make(self, given: Mapping[str, Any], records: Any = None, write: Write = str) -> Any:
+        """Build it from options by name; None stands for one that is left out.
+
+        What is wrong gets one sentence, in which `write` says how the reader knows the name of an option.
+        """
+        chosen = _present(given)
+        self._check(chosen, write)
+        return self._built(self.build, chosen, records)
+
+    def template(self, given: Mapping[str, Any], records: Any = None, write: Write = str) -> Any:
+        """What `calibrate` takes: as `make`, without the option that is to be found."""
+        chosen = _present(given)
+        anything = {option.name: option.example for option in self.options if option.name in self.needs}
+        filled = _present(anything) | chosen
+        self._check(filled, write)
+        made = self._built(self.unset or self.build, filled, records)
+        if made.parameter is None:
+            fail(f"{self.name} has no parameter to calibrate.")
+        sought = made.parameter.name
+        require(sought not in chosen, f"{write(sought)} is what is to be found; leave it out.")
+        self._check(chosen, write, besides=sought)
+        return made
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON; an option that cannot be left out is among the needs."""
+        words = {"name": self.name, "title": self.title, "explanation": self.explanation, "aliases": list(self.aliases)}
+        return words | {"options": list(self.takes), "needs": list(self.needs)}
+
+    def _built(self, build: Callable[..., Any], chosen: Mapping[str, Any], records: Any) -> Any:
+        return build(**chosen) if self.records == "nothing" else build(records, **chosen)
+
+    def _check(self, chosen: Mapping[str, Any], write: Write, besides: str = "") -> None:
+        """Refuse what it does not take and what is none of the choices, and ask for what is missing."""
+        takes = ", ".join(map(write, self.takes)) or "no options"
+        for name in chosen:
+            require(name in self.takes, f"{write(name)} has no meaning for {self.name}; it takes {takes}.")
+        for option in (option for option in self.options if option.choices and option.name in chosen):
+            require(
+                chosen[option.name] in option.choices,
+                f"{write(option.name)} must be {' or '.join(map(repr, option.choices))}, got {chosen[option.name]!r}.",
+            )
+        if self.one_of:
+            require(len(chosen) == 1, f"{self.name} needs exactly one of {takes}.")
+        missing = [write(name) for name in self.needs if name not in chosen and name != besides]
+        require(not missing, f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing for {self.name}.")
+
+
+class Catalogue:
+    """A register of entries of one kind, found by name, title or alias.
+
+    Capital letters, hyphens, spaces and brackets make no difference, nor does British or American spelling, nor the
+    kind at the end ("Laplace mechanism").
+    """
+
+    def __init__(self, kind: str, plural: str, *entries: Entry) -> None:
+        self.kind, self.plural = kind, plural
+        self._entries: dict[str, Entry] = {}
+        self._named: dict[str, tuple[Entry, str]] = {}
+        for entry in entries:
+            self.register(entry)
+
+    def register(self, entry: Entry) -> None:
+        """Add an entry; refuses one whose name, title or alias leads to another, or that gives an option a new meaning.
+
+        `dprisk` shows it in the commands that are built from then on.
+        """
+        texts = (entry.name, entry.title, *entry.aliases)
+        for text in texts:
+            require(self._key(text) != "", f"{text!r} is no name for a {self.kind}.")
+            if self._key(text) in self._named:
+                fail(f"The {self.kind} {self[text].name} is called {text!r} already.")
+        for option in entry.options:
+            known = self.options.get(option.name, option)
+            require(
+                known == option, f"A {self.kind} already takes an option {option.name}, which means: {known.meaning}."
+            )
+        self._entries[entry.name] = entry
+        self._named |= {self._key(text): (entry, text) for text in reversed(texts)}
+
+    def unregister(self, name: str) -> None:
+        """Take an entry out again."""
+        gone = self[name]
+        del self._entries[gone.name]
+        self._named = {key: named for key, named in self._named.items() if named[0] is not gone}
+
+    @property
+    def options(self) -> dict[str, Option]:
+        """All options that some entry takes, by name."""
+        return {option.name: option for entry in self for option in entry.options}
+
+    def __getitem__(self, text: str) -> Entry:
+        """The entry that people call so, or a sentence that lists the names."""
+        if text in self:
+            return self._named[self._key(text)][0]
+        hint = ""
+        for near in difflib.get_close_matches(self._key(text), self._named, n=1):
+            entry, meant = self._named[near]
+            hint = f" Did you mean {entry.name}{'' if meant == entry.name else f', that is {meant}'}?"
+        return fail(f"There is no {self.kind} {text!r}; choose one of {', '.join(self._entries)}.{hint}")
+
+    def __contains__(self, text: object) -> bool:
+        return isinstance(text, str) and self._key(text) in self._named
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self._entries.values())
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def _key(self, text: str) -> str:
+        """What of a name counts: letters and digits, in American spelling, without the kind."""
+        plain = re.sub(r"[\W_]", "", unicodedata.normalize("NFKC", text).casefold())
+        return re.sub(r"is(?=[ei]|ation)", "iz", plain.removesuffix(self.kind)).replace("our", "or")
+
+
+def _present(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if value is not None}

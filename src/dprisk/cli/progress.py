@@ -1,0 +1,33 @@
+"""One line on the terminal while something runs: how far it is, what is known by now, how long it will take."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import Progress, TextColumn, TimeRemainingColumn
+
+Tell = Callable[[int, int, str], None]  # runs done, runs planned, and what is known by now
+
+
+@contextmanager
+def live() -> Iterator[Tell | None]:
+    """A function that rewrites the line, which is wiped at the end; None where nobody watches."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    counts = TextColumn("{task.completed:.0f} of {task.total:.0f} runs, {task.description},", markup=False)
+    with Progress(
+        *(counts, TimeRemainingColumn(), TextColumn("left")),
+        console=Console(stderr=True),
+        auto_refresh=False,  # which takes a thread, and audits start processes
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    ) as line:
+        task = line.add_task("", visible=False)
+
+        def tell(done: int, planned: int, known: str) -> None:
+            line.update(task, completed=done, total=planned, description=known, visible=True, refresh=True)
+
+        yield tell
