@@ -137,7 +137,7 @@ def test_scores_and_leads_are_the_same(mechanism: Mechanism) -> None:
 
 def test_a_restriction_is_a_mechanism_like_others() -> None:
     fewer = of(SubsetSelection(20, 1.0, 6), [3, 4, 9])
-    assert repr(fewer) == "_SeenMembers(size=3, epsilon=1, subset_size=6, of=20)"
+    assert repr(fewer) == "SeenMembers(whole=SubsetSelection(size=20, epsilon=1, subset_size=6), size=3)"
     assert fewer.with_parameter(2.0).epsilon == 2.0
     assert fewer.n_outputs == 8
     assert of(OUE(5, 1.0).labelled("abcde"), [1, 2]).labels is None

@@ -59,7 +59,7 @@ def _kept(given: Any, held: Any) -> Any:
     """An argument as it was given, safe from changes; of a long list what the value itself holds of it."""
     if isinstance(given, np.ndarray):
         return held if isinstance(held, np.ndarray) and given.size > LARGE else given.copy()
-    if isinstance(given, list):
+    if isinstance(given, list | tuple | range):
         return held if isinstance(held, np.ndarray) and len(given) > SHORT else copy.deepcopy(given)
     return given.copy() if isinstance(given, dict | set) else given
 

@@ -13,13 +13,6 @@ from dprisk.errors import ParameterError, as_number, require
 
 _TICKS = 4  # looks per time limit
 SHORTEST, LONGEST = 0.01, 1e8  # seconds: below, looking takes longer than the code; above, there is no such timer
-
-
-def timers_available() -> bool:
-    """Whether a time limit can be kept here: on the main thread, on a system that has timers."""
-    return hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
-
-
 NO_TIMER = (
     "A time limit is kept by a timer, which only the main thread of a process on Linux or macOS has; leave out "
     "timeout, or run in processes rather than threads."
@@ -44,7 +37,8 @@ def as_timeout(timeout: Any) -> float:
 @contextlib.contextmanager
 def stopwatch(timeout: float, outputs: list[Any]) -> Iterator[None]:
     """Raise `OutOfTimeError` when the list of outputs has not grown for that long."""
-    require(timers_available(), NO_TIMER, NoTimerError)
+    here = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+    require(here, NO_TIMER, NoTimerError)
     waited, before, over = 0, -1, False
 
     def look(_signal: int, _frame: FrameType | None) -> None:

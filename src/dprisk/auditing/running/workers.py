@@ -29,7 +29,7 @@ class Running:
 
     `n_jobs` processes share the runs, or those of an `executor` of `concurrent.futures`, such as dask's. Finished
     blocks are recorded in the file `store`, from which the same audit goes on after an interruption. A call of code
-    that takes longer than `timeout` seconds ends the audit, also of a target that has another limit.
+    that takes longer than `timeout` seconds ends the audit; a target that has a limit of its own gets this one.
     """
 
     n_jobs: int = 1
@@ -56,12 +56,12 @@ def run_by_workers(work: Work, numbers: list[int], running: Running, name: str) 
 
     Workers of our own that die are replaced, and what they were at is done again.
     """
-    own = running.executor is None
-    if own or isinstance(running.executor, ProcessPoolExecutor):
+    given = running.executor
+    if given is None or isinstance(given, ProcessPoolExecutor):
         _require_sendable(work, name)
     done = failures = 0
     while True:
-        pool = running.executor or ProcessPoolExecutor(running.n_jobs, initializer=_leave_in_time)
+        pool = ProcessPoolExecutor(running.n_jobs, initializer=_leave_in_time) if given is None else given
         before = done
         try:
             for result in _submitted(work, numbers[done:], pool, running.n_jobs):
@@ -70,7 +70,7 @@ def run_by_workers(work: Work, numbers: list[int], running: Running, name: str) 
             return
         except BrokenExecutor as problem:
             failures = failures + 1 if done == before else 1
-            if not own or failures > RETRIES:
+            if given is not None or failures > RETRIES:
                 died = f"A worker died {failures} times in a row"
                 raise TargetError(_died(died, name, numbers[done])) from problem
         except Exception as problem:
@@ -79,7 +79,7 @@ def run_by_workers(work: Work, numbers: list[int], running: Running, name: str) 
                 raise
             raise TargetError(lost) from problem
         finally:
-            if own:
+            if given is None:
                 pool.shutdown(wait=False, cancel_futures=True)
 
 
