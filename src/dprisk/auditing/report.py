@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from functools import cached_property
-from html import escape
 from typing import Any, Literal
 
+from dprisk.answers import Answer, Row
 from dprisk.auditing.certify.claim import Consequence
 from dprisk.auditing.certify.counts import Counts
 from dprisk.auditing.evidence.experiment import Attack, Experiment
 from dprisk.errors import fail
 from dprisk.guarantees import ApproxDP
+from dprisk.rounding import decimals_down, decimals_up, significant_down, sure
 
 Verdict = Literal["violated", "consistent with the claim", "undecided"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AuditReport:
+class AuditReport(Answer):
     """The verdict on a claim, and the epsilon that the runs certify.
 
     With probability at least 1 - alpha the code is epsilon-DP for no epsilon below `epsilon_certified` (at the claim's
@@ -109,7 +109,7 @@ class AuditReport:
             claim += f", delta {self.claim.delta:g}"
         if isinstance(self.claim, Consequence):
             claim = f"{self.claim.told} (tested as {claim})"
-        certified = f"its true epsilon is at least {rounded_down(self.epsilon_certified, 3)} ({confidence(self.alpha)})"
+        certified = f"its true epsilon is at least {decimals_down(self.epsilon_certified, 3)} ({sure(self.alpha)})"
         if self.verdict == "violated":
             return f"{self.name} breaks its promise of {claim}: {certified}."
         if self.verdict == "undecided":
@@ -125,23 +125,47 @@ class AuditReport:
         silent = isinstance(self.tally, Counts) and self.tally.answered < self.tally.runs
         return (
             f"The attacker{', guessing at random where it kept silent,' if silent else ''} is right in "
-            f"{100 * attack.success:.2f} % of all runs ({rounded_down(low, 2)} to {rounded_up(high, 2)}; the claim "
-            f"allows {rounded_up(100 * attack.success_bound, 2)}), {100 * attack.advantage:.2f} points more than on "
-            f"people who did not take part (the claim allows {rounded_up(100 * attack.advantage_bound, 2)})."
+            f"{100 * attack.success:.2f} % of all runs ({decimals_down(low, 2)} to {decimals_up(high, 2)}; the claim "
+            f"allows {decimals_up(100 * attack.success_bound, 2)}), {100 * attack.advantage:.2f} points more than on "
+            f"people who did not take part (the claim allows {decimals_up(100 * attack.advantage_bound, 2)})."
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
+    @property
+    def about(self) -> str:
+        """What was audited."""
+        return self.name
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """The verdict and what it rests on."""
         return {
             "verdict": self.verdict,
-            "claim": self.claim.epsilon,
-            "delta": self.claim.delta,
-            "promise": self.claim.told if isinstance(self.claim, Consequence) else None,
             "epsilon_certified": self.epsilon_certified,
             "epsilon_estimate": _finite(self.epsilon_estimate),
             "e_value": self.e_value,
             "log_e_value": self.log_e_value,
             **self.tally.summary(),
+        }
+
+    @property
+    def rows(self) -> list[Row]:
+        """The verdict, what it rests on, and what the attacker gained."""
+        found = [
+            ("verdict", self.verdict, f"on epsilon {self.claim.epsilon:g}, delta {self.claim.delta:g}"),
+            ("certified", f">= {decimals_down(self.epsilon_certified, 3)}", f"true epsilon, {sure(self.alpha)}"),
+            ("estimate", f"{self.epsilon_estimate:.3f}", "the epsilon that fits best: no bound"),
+            ("e-value", f"{self.e_value:.3g}", "evidence against the claim: 1 is none"),
+            ("runs", str(self.runs), self.tally.describe()),
+        ]
+        told = self.attack_sentence()
+        return [*found, ("attacker", "", told)] if told else found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        return super().to_dict() | {
+            "claim": self.claim.epsilon,
+            "delta": self.claim.delta,
+            "promise": self.claim.told if isinstance(self.claim, Consequence) else None,
             "planned": self.planned,
             "attack": self.attack().to_dict(),
             "alpha": self.alpha,
@@ -150,37 +174,11 @@ class AuditReport:
             "target": self.target,
             "seed": self.seed,
             "seconds": self.seconds,
-            "sentence": self.sentence(),
         }
 
-    def _repr_html_(self) -> str:
-        told = self.to_dict()
-        shown = ("verdict", "epsilon_certified", "epsilon_estimate", "e_value", *self.tally.summary())
-        rows = "".join(f"<tr><td>{key}</td><td>{escape(str(told[key]))}</td></tr>" for key in shown)
-        return f"<table>{rows}</table><p>{escape(self.sentence())} {escape(self.attack_sentence())}</p>"
-
     def __repr__(self) -> str:
-        certified = Context(prec=4, rounding=ROUND_FLOOR).create_decimal(f"{self.epsilon_certified:.12g}")
-        numbers = f"epsilon>={float(certified):g}, claim {self.claim.epsilon:g}"
+        numbers = f"epsilon>={significant_down(self.epsilon_certified, 4)}, claim {self.claim.epsilon:g}"
         return f"AuditReport({self.verdict}, {numbers}, {self.runs} runs)"
-
-
-def rounded_down(value: float, digits: int) -> str:
-    """A lower bound in so many decimals, which is one still; noise in the last binary digits is no reason to round."""
-    return str(Decimal(f"{value:.12g}").quantize(Decimal(1).scaleb(-digits), ROUND_FLOOR))
-
-
-def rounded_up(value: float, digits: int) -> str:
-    """An upper bound in so many decimals."""
-    return str(Decimal(f"{value:.12g}").quantize(Decimal(1).scaleb(-digits), ROUND_CEILING))
-
-
-def confidence(alpha: float) -> str:
-    """1 - alpha in words, with digits enough not to be all of 100 %."""
-    if alpha < 1e-6:
-        return f"confidence 1 - {alpha:g}"
-    error = Context(prec=3, rounding=ROUND_CEILING).multiply(100, Decimal(repr(float(alpha))))
-    return f"{(100 - error).normalize():f} % confidence"
 
 
 def _finite(value: float) -> float | None:

@@ -16,7 +16,7 @@ from dprisk.auditing.certify.counts import Counts
 from dprisk.auditing.code.reading import require_few
 from dprisk.auditing.code.references import Reference
 from dprisk.auditing.code.target import Target
-from dprisk.auditing.report import AuditReport, rounded_down
+from dprisk.auditing.report import AuditReport
 from dprisk.catalogue import MECHANISMS
 from dprisk.cli.cluster import workers
 from dprisk.cli.options import (
@@ -37,6 +37,7 @@ from dprisk.cli.threats import read_threat
 from dprisk.errors import ParameterError, fail, require
 from dprisk.guarantees import ApproxDP
 from dprisk.mechanisms import Mechanism
+from dprisk.rounding import decimals_down
 from dprisk.tables import readable
 from dprisk.threat.prior import Prior
 from dprisk.threat.threat import Threat
@@ -126,7 +127,7 @@ def _audited(given: Options, subject: Any, family: Mechanism | None, threat: Thr
     def known(tally: Any) -> str:
         if not isinstance(tally, Counts):
             return str(tally.describe())
-        certified = rounded_down(anytime_epsilon(tally, given["alpha"], delta), 3)
+        certified = decimals_down(anytime_epsilon(tally, given["alpha"], delta), 3)
         return f"{tally.answered} answered, epsilon >= {certified}"
 
     with workers(given["cluster"], given["jobs"]) as (executor, n_jobs), live() as tell:
