@@ -1,0 +1,104 @@
+"""Every answer reads alike: numbers, rows, a sentence, JSON, and one way to be shown."""
+
+import inspect
+import json
+import pickle
+from pathlib import Path
+
+import pytest
+
+import dprisk
+from dprisk import GRR, Density, Gaussian, Prior, PureDP, Threat, assess, audit, calibrate
+from dprisk.answers import Answer
+from dprisk.auditing import Look
+from dprisk.cli.tables import show
+from dprisk.errors import DpriskError
+from dprisk.mechanisms import OnInterval, VectorGaussian
+from dprisk.risks import Assessment
+
+THREAT = Threat(Prior.zipf(4))
+NUMBERS = Threat.reconstruction(Density.beta(2, 5), within=0.1)
+ANSWERS: dict[str, Answer] = {
+    "a risk": assess(GRR(4, 1.0), THREAT),
+    "an estimate": assess(VectorGaussian([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [2.0, 1.0]], 1.0), THREAT, runs=500),
+    "a worst case": assess(PureDP(1.0), THREAT),
+    "a certified interval": assess(OnInterval.laplace(2.0), NUMBERS),
+    "a calibration": calibrate(GRR(4, 1.0), THREAT, advantage=0.1),
+    "a calibration of numbers": calibrate(OnInterval.gaussian(1.0), NUMBERS, advantage=0.2),
+    "a calibration without a threat": calibrate(Gaussian(4, 1.0), advantage=0.1),
+    "an audit": audit(GRR(4, 1.0), runs=500),
+    "an audit of several designs": audit(GRR(4, 1.0), runs=500, look=Look(designs=2)),
+    "an audit under a threat": audit(GRR(4, 1.0), threat=THREAT, runs=500),
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+def test_an_answer_tells_everything_it_should(answer: Answer, capsys: pytest.CaptureFixture[str]) -> None:
+    assert answer.about
+    assert answer.sentence().endswith(".")
+    assert len(answer.rows) >= 2
+    assert all(len(row) == 3 and all(isinstance(part, str) for part in row) for row in answer.rows)
+    told = json.loads(json.dumps(answer.to_dict()))
+    assert told["sentence"] == answer.sentence()
+    assert told.items() >= json.loads(json.dumps(answer.numbers)).items()
+    page = answer._repr_html_()
+    assert answer.rows[0][0] in page
+    show(answer)
+    printed = capsys.readouterr().out
+    assert answer.sentence() in printed.replace("\n", " ").replace("  ", " ") or answer.sentence() in printed
+    assert answer.rows[0][0] in printed
+
+
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+def test_an_answer_survives_a_pickle(answer: Answer) -> None:
+    again = pickle.loads(pickle.dumps(answer))
+    assert again.to_dict() == answer.to_dict()
+    assert again.rows == answer.rows
+
+
+def test_pages_and_sentences_are_made_in_one_place() -> None:
+    source = Path(dprisk.__file__).parent
+    assert [path.name for path in source.rglob("*.py") if "def _repr_html_" in path.read_text()] == ["answers.py"]
+    assert not any("<table" in path.read_text() for path in source.rglob("*.py") if path.name != "answers.py")
+
+
+def test_numbers_on_an_interval_are_assessed_and_calibrated_like_others() -> None:
+    found, risk = ANSWERS["a calibration of numbers"], ANSWERS["a certified interval"]
+    assert isinstance(risk, Assessment)
+    assert isinstance(found, dprisk.Calibration)
+    assert not risk.exact
+    assert isinstance(risk, dprisk.Risk)
+    low, high = risk.advantage_interval
+    assert low <= risk.advantage == high <= low + 1e-6
+    assert found.parameter == "sigma"
+    assert found.advantage <= 0.2
+    weaker = assess(OnInterval.gaussian(found.value * 0.999), NUMBERS)
+    assert weaker.advantage_interval[0] > 0.2 - 1e-3
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: assess(OnInterval.laplace(1.0), NUMBERS, runs=10), "leave out runs"),
+        (lambda: assess(PureDP(1.0), THREAT, seed=1), "leave out seed"),
+        (lambda: assess(PureDP(1.0), NUMBERS), "can be listed"),
+        (lambda: assess(GRR(4, 1.0), NUMBERS), "must be the same"),
+        (lambda: assess(OnInterval.laplace(1.0).repeat(2), NUMBERS), "can be listed"),
+        (lambda: assess(OnInterval.laplace(1.0), THREAT), "infinitely many records"),
+        (lambda: audit(OnInterval.laplace(1.0), runs=10), "too many to list|list some"),
+        (lambda: Threat(Density.uniform()), "above 0"),
+        (lambda: Threat(Density.uniform(), knows="all", success=dprisk.Line(0.1)), "list some"),
+        (lambda: OnInterval.laplace(1.0).log_likelihood([0.5]), "too many to list"),
+    ],
+)
+def test_what_numbers_on_an_interval_cannot_do_gets_one_sentence(wrong: object, message: str) -> None:
+    assert callable(wrong)
+    with pytest.raises(DpriskError, match=message) as told:
+        wrong()
+    assert "\n" not in str(told.value)
+
+
+def test_the_verbs_take_what_people_use() -> None:
+    assert len(inspect.signature(audit).parameters) <= 12
+    assert len(inspect.signature(assess).parameters) <= 8
+    assert len(inspect.signature(calibrate).parameters) <= 8
