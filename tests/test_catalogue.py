@@ -318,6 +318,29 @@ def test_what_is_not_registered_is_gone(capsys: pytest.CaptureFixture[str], monk
     assert "No such option '--odds'" in run(capsys, monkeypatch, "assess", "--odds", "5")[2]
 
 
+def test_a_registered_prior_and_success_rule_can_be_typed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    within, ratio = OPTIONS["within"], OPTIONS["ratio"]
+    PRIORS.register(
+        Entry(
+            "rising", "Rising prior", "The last is likeliest.", lambda size, ratio: Prior([ratio, 1 - ratio]), (ratio,)
+        )
+    )
+    SUCCESS.register(
+        Entry("half", "Half as far", "Counts half.", lambda within: Line(within / 2), (within,), records="nothing")
+    )
+    try:
+        given = ["assess", "--mechanism", "grr", "--epsilon", "1", "--size", "2", "--prior", "rising:0.25", "--json"]
+        assert json.loads(run(capsys, monkeypatch, *given)[1])["baseline"] == 0.75
+        given += ["--within", "2", "--space", "half"]
+        assert json.loads(run(capsys, monkeypatch, *given)[1])["baseline"] == 1.0
+        assert "rising:RATIO or a CSV file" in " ".join(run(capsys, monkeypatch, "assess", "--help")[1].split())
+    finally:
+        PRIORS.unregister("rising")
+        SUCCESS.unregister("half")
+
+
 # The command and the docs
 
 

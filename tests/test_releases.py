@@ -443,7 +443,7 @@ ILL = ("asthma", "cold", "flu")
             ),
         ),
         (
-            AGES | {"query": {"kind": "mean", "column": "age"}, "universe": {"file": "ages.csv"}},
+            AGES | {"query": {"kind": "Average", "column": "age"}, "universe": {"file": "ages.csv"}},
             "--prior zipf:1 --within 10",
             lambda: assess(
                 Laplace([0, 10, 20.5], epsilon=1.0), Threat(Prior.zipf(3), success=Line(10, [20, 30, 40.5]))

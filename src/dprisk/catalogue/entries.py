@@ -84,7 +84,7 @@ MECHANISMS = Catalogue(
         "A bit for each record, on for the true one; each is flipped with the same chance.",
         SUE,
         _options("epsilon"),
-        ("RAPPOR", "basic RAPPOR", "symmetric UE"),
+        ("RAPPOR", "basic RAPPOR"),
     ),
     Entry(
         "oue",
@@ -92,7 +92,7 @@ MECHANISMS = Catalogue(
         "As symmetric unary encoding, with the chances that estimate frequencies best.",
         OUE,
         _options("epsilon"),
-        ("optimised unary encoding", "optimal UE"),
+        ("optimised unary encoding",),
     ),
     Entry(
         "ue",
@@ -161,7 +161,6 @@ MECHANISMS = Catalogue(
         "Reports a record near the true one more often than one far away.",
         _exponential,
         _options("epsilon space"),
-        ("EM",),
         records="spaced",
     ),
     Entry(
@@ -213,7 +212,6 @@ MECHANISMS = Catalogue(
         "The chance of each output for each record, from a file.",
         _matrix,
         _options("matrix"),
-        ("channel",),
         records="nothing",
     ),
 )
@@ -262,7 +260,6 @@ GUARANTEES = Catalogue(
         "Training by many steps on random batches, each with clipped gradients and Gaussian noise.",
         dp_sgd,
         _options("noise_multiplier sample_rate steps relation"),
-        ("noisy SGD", "private SGD"),
         unset=_training,
     ),
 )
