@@ -36,7 +36,7 @@ class _Maker(ABCMeta):
         made = super().__call__(*args, **kwargs)
         signature = _signature(cls)
         bound = signature.bind(*args, **kwargs).arguments.items()
-        arguments = {name: given for name, given in bound if given is not signature.parameters[name].default}
+        arguments = {name: given for name, given in bound if not _is(given, signature.parameters[name].default)}
         state = vars(made)
         for name, held in state.items():
             if isinstance(held, np.ndarray):
@@ -53,6 +53,11 @@ class _Maker(ABCMeta):
     def __signature__(cls) -> inspect.Signature:
         """For `help` and editors: the signature of `__init__`, not of `__call__` above."""
         return _signature(cls)
+
+
+def _is(given: Any, default: Any) -> bool:
+    """Whether an argument is the default, as far as plain values tell."""
+    return given is default or (isinstance(given, bool | int | float | str) and bool(given == default))
 
 
 def _kept(given: Any, held: Any) -> Any:

@@ -222,7 +222,7 @@ class Mechanism(Adjustable):
         turned = {} if self.parameter is None else {self.parameter.name: self.parameter.value}
         for name, entry in inspect.signature(type(self)).parameters.items():
             value = turned.get(name, getattr(self, name, self._arguments.get(name)))
-            if name in self._arguments or (value is not None and value is not entry.default):
+            if name in self._arguments or (value is not None and content(value) != content(entry.default)):
                 told[name] = _told(value)
         return told
 

@@ -113,6 +113,10 @@ class Threat(Value):
             fail("The records of this threat are listed, not numbers of an interval with a Density.", ThreatError)
         return density, self.success.within
 
+    def require_listed(self) -> None:
+        """Refuse records that are numbers of an interval, in the words of the density."""
+        _ = self.prior.weights
+
     @cached_property
     def reach(self) -> Reach:
         """The sets of records that guesses can be right about, group by group."""
