@@ -98,7 +98,7 @@ def require_match(mechanism: Mechanism, threat: Threat) -> None:
 
 
 def _many(count: float) -> str:
-    return f"{count:.10g}" if count < 1e10 else f"{count:.3g}" if math.isfinite(count) else "infinitely many"
+    return f"{count:.10g}" if count < 1e7 else f"{count:.3g}" if math.isfinite(count) else "infinitely many"
 
 
 def register(form: Form) -> None:
