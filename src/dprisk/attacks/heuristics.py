@@ -49,11 +49,11 @@ class MostCommon:
     """Guess the likeliest record whatever is reported: z' = argmax_z pi_z, the first of equals (PRIOR, Attack 2).
 
     Its advantage is 0 and its success the baseline: the best success there is where no output outweighs the prior.
-    With the estimated `frequencies` of earlier reports as weights it is Attack 3 with the target's report left out.
+    With the estimated `frequencies` of earlier reports as prior it is Attack 3 with the target's report left out.
     """
 
-    def __init__(self, weights: Prior | npt.ArrayLike) -> None:
-        given = weights.weights if isinstance(weights, Prior) else as_floats(weights, "Weights", ParameterError)
+    def __init__(self, prior: Prior | npt.ArrayLike) -> None:
+        given = prior.weights if isinstance(prior, Prior) else as_floats(prior, "Weights", ParameterError)
         require(
             given.ndim == 1 and given.size > 0 and bool(np.all(np.isfinite(given))),
             "Give one finite weight for each record.",

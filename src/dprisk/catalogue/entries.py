@@ -69,7 +69,6 @@ def _gaussian_noise(sigma: float | None = None, mu: float | None = None, rho: fl
 
 MECHANISMS = Catalogue(
     "mechanism",
-    "mechanisms",
     Entry(
         "grr",
         "Generalised randomised response",
@@ -223,7 +222,6 @@ _promise = partial(Entry, records="nothing")
 
 GUARANTEES = Catalogue(
     "guarantee",
-    "guarantees",
     _promise(
         "pure",
         "Pure differential privacy",
@@ -269,7 +267,6 @@ GUARANTEES = Catalogue(
 
 PRIORS = Catalogue(
     "prior",
-    "priors",
     Entry("uniform", "Uniform prior", "Every record is equally likely.", Prior.uniform),
     Entry(
         "zipf",
@@ -298,7 +295,6 @@ PRIORS = Catalogue(
 
 SUCCESS = Catalogue(
     "success rule",
-    "success rules",
     _promise("exact", "Exactly the record", "The guess must be the record itself.", Exact, (), ("exactly",)),
     _promise(
         "line",
@@ -320,7 +316,6 @@ SUCCESS = Catalogue(
 
 QUERIES = Catalogue(
     "query",
-    "queries",
     _promise("count", "Count", "How many people have a value in a column.", Count, _options("column value")),
     _promise("sum", "Sum", "The sum of a column of numbers.", Sum, _options("column low high"), ("total",)),
     _promise("mean", "Mean", "The mean of a column of numbers.", Mean, _options("column low high"), ("average",)),
@@ -339,11 +334,11 @@ QUERIES = Catalogue(
         _options("columns"),
         ("contingency table", "crosstab"),
     ),
+    plural="queries",
 )
 
 NOISES = Catalogue(
     "noise",
-    "noises",
     _promise(
         "laplace",
         "Laplace noise",
