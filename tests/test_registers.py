@@ -3,6 +3,7 @@
 import json
 import pickle
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ def form() -> Iterator[Form]:
     mine = Form("possible entries", "this test", is_uniform_histogram, without_the_impossible)
     exact.register(mine)
     yield mine
-    exact.FORMS.remove("possible entries")
+    exact.FORMS.unregister("possible entries")
 
 
 @pytest.fixture
@@ -71,7 +72,7 @@ def bound() -> Iterator[Bound]:
     )
     bounds.register(mine)
     yield mine
-    bounds.REGISTRY.remove("all-there-is")
+    bounds.REGISTRY.unregister("all-there-is")
 
 
 class Last:
@@ -81,23 +82,30 @@ class Last:
 
 @pytest.fixture
 def attack() -> Iterator[NamedAttack]:
-    mine = NamedAttack("LAST", "last one", "guess the last record", (), Last)
+    mine = NamedAttack("LAST", "last one", "guess the last record", Last)
     attacks.register(mine)
     yield mine
-    attacks.NAMED.remove("last")
+    attacks.NAMED.unregister("last")
 
 
 def test_a_register_keeps_order_and_names() -> None:
-    entries: Register[Form] = Register("form", exact.FORMS)
+    entries: Register[Form] = Register("form", *exact.FORMS)
     assert [form.name for form in entries][-2:] == ["break points", "every output"]
     assert entries["Break Points"].name == "break points"
     assert len(entries) == len(exact.FORMS)
     with pytest.raises(DpriskError, match="a form called 'sets' already"):
-        entries.add(exact.FORMS["sets"])
-    entries.remove("sets")
+        entries.register(exact.FORMS["sets"])
+    entries.unregister("sets")
     assert "sets" not in entries
     with pytest.raises(DpriskError, match="no form 'sets'; choose one of enclosed, randomised response"):
         entries["sets"]
+
+
+def test_names_are_understood_in_every_register() -> None:
+    assert attacks.NAMED["Randomized Response"].name == "GRR"
+    assert bounds.REGISTRY["fixed point"].name == "fixed-point"
+    with pytest.raises(DpriskError, match=r"Did you mean worst-blocks\?"):
+        bounds.REGISTRY["worst-block"]
 
 
 def test_an_optimum_says_by_what_it_was_found() -> None:
@@ -148,6 +156,12 @@ def test_a_bound_of_ones_own(bound: Bound, capsys: pytest.CaptureFixture[str], m
         bounds.register(bound)
 
 
+def test_a_formula_is_given_what_its_parameters_are_called(bound: Bound) -> None:
+    wrong = replace(bound, name="wrong", formula=lambda luck: luck)
+    with pytest.raises(DpriskError, match="wrong takes 'luck'; a formula is given total_variation, prior"):
+        wrong.value(PureDP(1.0), SKEWED)
+
+
 def test_assessments_can_be_pickled_with_their_bounds(bound: Bound) -> None:
     worst, risk = assess(PureDP(1.0), SKEWED), assess(GRR(3, 1.0), SKEWED)
     assert risk.bounds.advantage == pytest.approx(worst.advantage)
@@ -159,7 +173,7 @@ def test_assessments_can_be_pickled_with_their_bounds(bound: Bound) -> None:
         one.bound is two.bound for one, two in zip(again.on_advantage.values, worst.on_advantage.values, strict=True)
     )
     away = pickle.dumps(bound)
-    bounds.REGISTRY.remove(bound.name)
+    bounds.REGISTRY.unregister(bound.name)
     with pytest.raises(DpriskError, match="no bound 'all-there-is'"):
         pickle.loads(away)
     with pytest.raises((pickle.PicklingError, AttributeError)):

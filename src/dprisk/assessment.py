@@ -4,7 +4,7 @@
 worst over every mechanism that keeps it).
 """
 
-from typing import Any, overload
+from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -17,32 +17,20 @@ from dprisk.threat import Threat
 __all__ = ["Assessment", "GroupRisk", "Risk", "WorstCase", "assess"]
 
 
-@overload
-def assess(
-    subject: Mechanism,
-    threat: Threat,
-    *,
-    runs: int | None = None,
-    alpha: float | None = None,
-    seed: np.random.Generator | int | None = None,
-    thorough: bool = False,
-    progress: estimate.Progress | None = None,
-) -> Risk: ...
+class Settings(TypedDict, total=False):
+    """What `assess` may be told besides."""
+
+    runs: int | None
+    alpha: float | None
+    seed: np.random.Generator | int | None
+    thorough: bool
+    progress: estimate.Progress | None
 
 
 @overload
-def assess(
-    subject: Any,
-    threat: Threat,
-    *,
-    runs: int | None = None,
-    alpha: float | None = None,
-    seed: np.random.Generator | int | None = None,
-    thorough: bool = False,
-    progress: estimate.Progress | None = None,
-) -> WorstCase: ...
-
-
+def assess(subject: Mechanism, threat: Threat, **settings: Unpack[Settings]) -> Risk: ...
+@overload
+def assess(subject: Any, threat: Threat, **settings: Unpack[Settings]) -> WorstCase: ...
 def assess(
     subject: Any,
     threat: Threat,
@@ -71,18 +59,15 @@ def assess(
     """
     if not isinstance(threat, Threat):
         fail(f"The second argument is a Threat, not {type(threat).__name__}.", ThreatError)
-    drawn: dict[str, Any] = {
-        name: given for name, given in (("runs", runs), ("alpha", alpha), ("seed", seed)) if given is not None
-    }
+    given: dict[str, Any] = {"runs": runs, "alpha": alpha, "seed": seed}
+    drawn = {name: value for name, value in given.items() if value is not None}
     settings = _checked(**drawn) if drawn else None
     try:
         found = computed(subject, threat, thorough)
     except TooLargeError:
         return Risk(subject, threat, estimate.estimate_best(subject, threat, *(settings or _checked()), progress))
-    if not drawn:
-        return found
     require(
-        (isinstance(found, Risk) and found.enclosed is None),
+        not drawn or (isinstance(found, Risk) and found.enclosed is None),
         f"Nothing is drawn at random for {'records that are numbers' if isinstance(found, Risk) else 'a guarantee'}: "
         f"leave out {', '.join(drawn)}.",
     )

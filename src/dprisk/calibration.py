@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 from dprisk.answers import Answer, Row
 from dprisk.errors import ParameterError, as_number, require
-from dprisk.risks import Assessment, computed, risk_of
+from dprisk.risks import Assessment, computed
 from dprisk.search import Found, Measure, required_parameter, weakest
 from dprisk.threat import Threat
 from dprisk.values import Adjustable, Parameter
@@ -124,17 +124,14 @@ class Calibration(Answer):
 
     @property
     def about(self) -> str:
-        """The subject at the parameter found."""
         return str(self.subject.brief())
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """The parameter found, and the risk there."""
         return {self.parameter: None if self.unlimited else self.value, **self.achieved}
 
     @property
     def rows(self) -> list[Row]:
-        """The parameter found and what else would have been chosen."""
         return [
             (self.parameter, _shown(self.found), f"keeps {self.goal}"),
             *((f"achieved {what}", f"{number:.6g}", "") for what, number in self.achieved.items()),
@@ -154,7 +151,6 @@ class Calibration(Answer):
         return f"To keep {goal}, choose {self.parameter} {math.ceil(self.value * digits) / digits:g} or more."
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
         return super().to_dict() | {
             "goal": self.goal,
             "unlimited": self.unlimited,
@@ -230,7 +226,7 @@ def _risk_goal(name: str, goal: Any, threat: Threat | None) -> tuple[Measure, fl
             limit >= threat.baseline * (1 - 1e-12),
             f"A success of {limit:g} cannot be kept: the baseline, without any release, is {threat.baseline:g}.",
         )
-    return partial(risk_of, threat=threat, which=name), limit, f"{name} <= {limit:g}"
+    return lambda it: float(getattr(computed(it, threat), name)), limit, f"{name} <= {limit:g}"
 
 
 def _total_variation(subject: Any) -> float:

@@ -2,6 +2,7 @@
 
 import math
 from abc import abstractmethod
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -77,22 +78,16 @@ class Assessment(Answer):
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """The four numbers."""
-        names = ("advantage", "success", "baseline", "normalised_advantage")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in ("advantage", "success", "baseline", "normalised_advantage")}
 
     @property
     def rows(self) -> list[Row]:
-        """The four numbers, and how they were found."""
+        normalised = f"{100 * self.normalised_advantage:.1f} %"
         return [
             ("baseline", plain(self.baseline), "guessed right without the report"),
             ("success (ReRo)", self._shown("success"), "guessed right with the report, at best"),
             ("advantage (RAD)", self._shown("advantage"), "right on participants minus right on others"),
-            (
-                "normalised",
-                f"{100 * self.normalised_advantage:.1f} %",
-                "100 %: right on all participants, on no other",
-            ),
+            ("normalised", normalised, "100 %: right on all participants, on no other"),
             *self._found(),
         ]
 
@@ -105,7 +100,6 @@ class Assessment(Answer):
         """How the numbers were found, and what they compare with."""
 
     def to_dict(self) -> dict[str, Any]:
-        """What every assessment tells, ready for JSON."""
         return super().to_dict() | {"exact": self.exact, "threat": self.threat.describe()}
 
     def _goal(self) -> str:
@@ -126,17 +120,14 @@ class Risk(Assessment):
 
     @property
     def advantage(self) -> float:
-        """RAD of the best attacker."""
         return self.optimum.advantage
 
     @property
     def success(self) -> float:
-        """ReRo of the best attacker."""
         return self.optimum.success
 
     @property
     def baseline(self) -> float:
-        """The best success without seeing the output."""
         return self.enclosed.baseline if self.enclosed else super().baseline
 
     @property
@@ -160,23 +151,19 @@ class Risk(Assessment):
         return self._interval("success")
 
     def _interval(self, which: str) -> tuple[float, float]:
-        held = self.estimate or self.enclosed
-        low, high = getattr(held, f"{which}_interval") if held else (getattr(self, which),) * 2
-        return low, high
+        interval: tuple[float, float] = getattr(self.optimum, f"{which}_interval", (getattr(self, which),) * 2)
+        return interval
 
     @property
     def exact(self) -> bool:
-        """Whether advantage and success are computed, neither measured nor bounded."""
         return self.estimate is None and self.enclosed is None
 
     @property
     def about(self) -> str:
-        """The mechanism."""
         return self.mechanism.brief()
 
     @property
     def source(self) -> str:
-        """Computed, measured or enclosed."""
         return "exact" if self.exact else "estimate" if self.estimate else "certified bounds"
 
     @cached_property
@@ -228,7 +215,7 @@ class Risk(Assessment):
             how = ("computed", "exactly", "no sampling error")
         else:
             how = ("computed", "numerically", f"error about {self.optimum.error:.0e}")
-        return [how, *self._most_at_risk_rows(), *self._bound_rows()] if self._is_quick else [how]
+        return [how, *self._compared()] if self._is_quick else [how]
 
     @property
     def _is_quick(self) -> bool:
@@ -237,29 +224,22 @@ class Risk(Assessment):
         most = {"sets": SMALL, "nearest position": SMALL // 10, "break points": SMALL // 10}
         return self.mechanism.size <= min(SMALL, most.get(self.optimum.by, listed))
 
-    def _most_at_risk_rows(self) -> list[Row]:
-        """The records most at risk, where that is known and differs between records."""
-        try:
+    def _compared(self) -> list[Row]:
+        """The records most at risk where they differ, and what the guarantee alone would tell, as far as known."""
+        rows: list[Row] = []
+        with suppress(DpriskError):  # no list of outputs to break the risk down by
             worst = self.most_at_risk(MOST_AT_RISK)
-        except DpriskError:  # no list of outputs to break the risk down by
-            return []
-        if worst[0][1] - min(self.by_record[self.threat.prior.support]) < 1e-9:
-            return []
-        return [("most at risk", plain(advantage), str(name)) for name, advantage in worst]
-
-    def _bound_rows(self) -> list[Row]:
-        """What the mechanism's guarantee alone would tell, where that is known."""
-        try:
-            worst = self.bounds
-        except DpriskError:
-            return []
-        return [
-            ("bound on success", significant_up(worst.success, 4), worst.success_bound.bound.source),
-            ("bound on advantage", significant_up(worst.advantage, 4), worst.advantage_bound.bound.source),
-        ]
+            if worst[0][1] - min(self.by_record[self.threat.prior.support]) >= 1e-9:
+                rows += [("most at risk", plain(advantage), str(name)) for name, advantage in worst]
+        worst_case = None
+        with suppress(DpriskError):
+            worst_case = self.bounds
+        for which in ("success", "advantage") if worst_case else ():
+            most, by = getattr(worst_case, which), getattr(worst_case, f"{which}_bound").bound.source
+            rows.append((f"bound on {which}", significant_up(most, 4), by))
+        return rows
 
     def sentence(self) -> str:
-        """The risk in natural frequencies."""
         people = _people(self.success, self.baseline, self.advantage)
         right, blind, more = (round(share * people) for share in (self.success, self.baseline, self.advantage))
         about = "about " if self.estimate else ""
@@ -270,19 +250,16 @@ class Risk(Assessment):
             )
         adds_up = abs(self.success - self.baseline - self.advantage) < 1e-9
         right = blind + more if adds_up else right  # so that the rounded numbers add up too
-        both = (
-            f"Of {people} people like this one, an attacker guesses {about}{right} right{self._goal()} "
-            f"after seeing the report, {blind} without it"
+        why = (
+            ". An attacker who bets on what the report gives away, rather than on what is likely anyway, gains from "
+            "those who take part:"
         )
-        if adds_up:
-            return f"{both}; taking part adds {about}{more}."
         return (
-            f"{both}. An attacker who bets on what the report gives away, rather than on what is likely anyway, "
-            f"gains from those who take part: taking part adds {about}{more}."
+            f"Of {people} people like this one, an attacker guesses {about}{right} right{self._goal()} after seeing "
+            f"the report, {blind} without it{';' if adds_up else why} taking part adds {about}{more}."
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but breakdowns and bounds, ready for JSON."""
         return super().to_dict() | {
             "estimate": self.estimate.to_dict() if self.estimate else None,
             "enclosed": self.enclosed.to_dict() if self.enclosed else None,
@@ -292,10 +269,8 @@ class Risk(Assessment):
 
     def __repr__(self) -> str:
         kind = "exact" if self.optimum.is_proven else "numerical"
-        if self.estimate:
-            kind = f"estimate from {self.estimate.runs} outputs"
-        elif self.enclosed:
-            kind = f"certified within {self.enclosed.gap:.1e}"
+        kind = f"estimate from {self.estimate.runs} outputs" if self.estimate else kind
+        kind = f"certified within {self.enclosed.gap:.1e}" if self.enclosed else kind
         numbers = f"advantage={self.advantage:.6g}, success={self.success:.6g}, baseline={self.baseline:.6g}"
         return f"Risk({numbers}, {kind})"
 
@@ -337,12 +312,10 @@ class WorstCase(Assessment):
 
     @property
     def advantage(self) -> float:
-        """No mechanism with this guarantee has a larger RAD."""
         return min(self.advantage_bound.number, 1 - self.threat.prior.collision_probability)
 
     @property
     def success(self) -> float:
-        """No mechanism with this guarantee has a larger ReRo."""
         return min(self.success_bound.number, 1.0)
 
     @property
@@ -352,12 +325,10 @@ class WorstCase(Assessment):
 
     @property
     def about(self) -> str:
-        """The guarantee."""
         return self.guarantee.brief()
 
     @property
     def source(self) -> str:
-        """Who proved the tightest bound on the advantage."""
         return self.advantage_bound.bound.source
 
     def _shown(self, which: str) -> str:
@@ -384,25 +355,21 @@ class WorstCase(Assessment):
         For records drawn independently from the prior, and no knowledge of any of them.
         """
         people = as_whole("people", people)
-        both: tuple[Literal["match among many"], Literal["match of a random one"]]
-        both = ("match among many", "match of a random one")
+        both: tuple[bounds.Bounded, ...] = ("match among many", "match of a random one")
         some, one = (bounds.evaluate(self.guarantee, self.threat, which, people=people) for which in both)
         for found in (some, one):
             require(len(found.values) > 0, f"This bound {next(iter(found.obstacles.values()), '')}.", ThreatError)
         return some.values[0], one.values[0]
 
     def sentence(self) -> str:
-        """The risk in natural frequencies, rounded up."""
         people = _people(self.success, self.baseline, self.advantage)
-        of, blind = people, round(self.baseline * people)
         right, more = (math.ceil(share * people - 1e-9) for share in (self.success, self.advantage))
         return (
-            f"Of {of} people like this one, an attacker guesses at most {right} right{self._goal()} after seeing "
-            f"the report, {blind} without it; taking part adds at most {more}."
+            f"Of {people} people like this one, an attacker guesses at most {right} right{self._goal()} after seeing "
+            f"the report, {round(self.baseline * people)} without it; taking part adds at most {more}."
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
         return super().to_dict() | {
             "guarantee": self.guarantee.to_dict(),
             "advantage_bound": self.advantage_bound.to_dict(),
@@ -414,8 +381,7 @@ class WorstCase(Assessment):
 
     def __repr__(self) -> str:
         most = f"advantage<={significant_up(self.advantage)}, success<={significant_up(self.success)}"
-        numbers = f"{most}, baseline={self.baseline:.6g}"
-        return f"WorstCase({numbers}, by {self.source})"
+        return f"WorstCase({most}, baseline={self.baseline:.6g}, by {self.source})"
 
 
 def computed(subject: Any, threat: Threat, thorough: bool = False) -> Risk | WorstCase:
@@ -423,11 +389,6 @@ def computed(subject: Any, threat: Threat, thorough: bool = False) -> Risk | Wor
     if isinstance(subject, Mechanism):
         return Risk(subject, threat, exact.solve(subject, threat))
     return WorstCase(as_guarantee(subject), threat, thorough)
-
-
-def risk_of(subject: Any, threat: Threat, which: str) -> float:
-    """The advantage or the success of a mechanism or guarantee, computed."""
-    return float(getattr(computed(subject, threat), which))
 
 
 def _people(*shares: float) -> int:

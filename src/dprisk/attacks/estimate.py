@@ -55,12 +55,10 @@ class Estimate(Optimum):
 
     @property
     def advantage(self) -> float:
-        """The mean, or the end of its interval that it went past by chance."""
         return min(max(super().advantage, self.advantage_interval[0]), self.advantage_interval[1])
 
     @property
     def success(self) -> float:
-        """The mean, or the end of its interval that it went past by chance, such as 1."""
         return min(max(super().success, self.success_interval[0]), self.success_interval[1])
 
     def to_dict(self) -> dict[str, Any]:

@@ -35,7 +35,6 @@ class Report:
     """
 
     def guess(self, outputs: Any, rng: np.random.Generator, known: npt.ArrayLike | None = None) -> IntArray:
-        """The outputs, which must be numbers of records."""
         reported = np.atleast_1d(np.asarray(outputs))
         require(
             reported.ndim == 1 and np.issubdtype(reported.dtype, np.integer),
@@ -49,11 +48,11 @@ class MostCommon:
     """Guess the likeliest record whatever is reported: z' = argmax_z pi_z, the first of equals (PRIOR, Attack 2).
 
     Its advantage is 0 and its success the baseline: the best success there is where no output outweighs the prior.
-    With the estimated `frequencies` of earlier reports as weights it is Attack 3 with the target's report left out.
+    With the estimated `frequencies` of earlier reports as prior it is Attack 3 with the target's report left out.
     """
 
-    def __init__(self, weights: Prior | npt.ArrayLike) -> None:
-        given = weights.weights if isinstance(weights, Prior) else as_floats(weights, "Weights", ParameterError)
+    def __init__(self, prior: Prior | npt.ArrayLike) -> None:
+        given = prior.weights if isinstance(prior, Prior) else as_floats(prior, "Weights", ParameterError)
         require(
             given.ndim == 1 and given.size > 0 and bool(np.all(np.isfinite(given))),
             "Give one finite weight for each record.",
@@ -61,7 +60,6 @@ class MostCommon:
         self.record = int(given.argmax())
 
     def guess(self, outputs: Any, rng: np.random.Generator, known: npt.ArrayLike | None = None) -> IntArray:
-        """Always the same record."""
         return np.full(number_of(outputs), self.record)
 
 
@@ -85,7 +83,6 @@ class Estimation:
         self._sign = np.sign(p - q)
 
     def guess(self, outputs: Any, rng: np.random.Generator, known: npt.ArrayLike | None = None) -> IntArray:
-        """A guess for each output, with new reports of the others for each."""
         mine = self.mechanism.members(outputs)
         counts = np.array([row + self._count(rng) for row in mine], dtype=np.int64).reshape(mine.shape)
         estimates = self._sign * counts  # up to numbers that are the same for all records
@@ -195,7 +192,6 @@ class Correlation:
         require(0 <= self.threshold < 1, f"threshold must lie in [0, 1), got {self.threshold:g}")
 
     def guess(self, outputs: Any, rng: np.random.Generator, known: npt.ArrayLike | None = None) -> IntArray:
-        """A guess for each output, which must be the number of a record."""
         reported = Report().guess(outputs, rng)
         before = np.full(0, 0) if known is None else np.asarray(known)
         require(
@@ -223,7 +219,6 @@ class RandomMember:
         _require_sets(mechanism, ConcreteHashing)
 
     def guess(self, outputs: Any, rng: np.random.Generator, known: npt.ArrayLike | None = None) -> IntArray:
-        """A guess for each output."""
         return one_of(self.mechanism.members(outputs), rng)
 
 
@@ -238,7 +233,6 @@ class Likeliest:
         self.mechanism = mechanism
 
     def guess(self, outputs: Any, rng: np.random.Generator, known: npt.ArrayLike | None = None) -> IntArray:
-        """A guess for each output."""
         logs = self.mechanism.log_likelihood(outputs)
         top = logs.max(axis=1, keepdims=True)
         return one_of(logs >= top - 1e-12 * (1 + np.abs(top)), rng)
@@ -261,7 +255,6 @@ class AboveThreshold:
         self.thresholded = THE(mechanism.size, 2 / mechanism.scale, threshold)
 
     def guess(self, outputs: Any, rng: np.random.Generator, known: npt.ArrayLike | None = None) -> IntArray:
-        """A guess for each output."""
         values = np.atleast_2d(as_floats(outputs, "Outputs", MechanismError))
         return one_of(self.thresholded.members(values > self.thresholded.threshold), rng)
 

@@ -1,5 +1,6 @@
 """The register of attacks: the names people know them by, what each needs, and one way to make them."""
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -33,16 +34,18 @@ MORE = {
 
 @dataclass(frozen=True)
 class NamedAttack:
-    """A name, a title, what it does in a line, and how to make it: `build` is called with what it `needs`, in order.
-
-    Needs are "mechanism", "threat", "prior", or names of what else is passed to `make`.
-    """
+    """A name, a title, what it does in a line, and how to make it."""
 
     name: str
     title: str
     explanation: str
-    needs: tuple[str, ...]
     build: Callable[..., Guesser]
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """What it is made of, by the parameters of `build`: mechanism, threat, prior, or what else `make` is given."""
+        parameters = inspect.signature(self.build).parameters.values()
+        return tuple(parameter.name for parameter in parameters if parameter.default is parameter.empty)
 
 
 def make(name: str, mechanism: Mechanism, threat: Threat, **more: Any) -> Guesser:
@@ -71,62 +74,51 @@ def make(name: str, mechanism: Mechanism, threat: Threat, **more: Any) -> Guesse
 
 def register(attack: NamedAttack) -> None:
     """Add an attack under a name of its own."""
-    NAMED.add(attack)
+    NAMED.register(attack)
 
 
-_ON, _FULL = ("mechanism",), ("mechanism", "threat")
 _REPORTED, _MEMBER = "guess the reported record", "guess any record that the report names, any at all if it names none"
 
 # The best ones, and the thesis's by its names: section 5.3, and section 9.4 by protocol.
 NAMED: Register[NamedAttack] = Register(
     "attack",
-    (
-        NamedAttack("OPTIMAL", "best attacker", "no attack gains more (RAD Algorithm 1)", _FULL, OptimalAttack),
-        NamedAttack(
-            "OPTIMAL-SUCCESS",
-            "most successful attacker",
-            "guess what is likeliest after the output; no attack is right more often",
-            _FULL,
-            partial(OptimalAttack, maximise="success"),
-        ),
-        NamedAttack(
-            "SIMPLIFIED",
-            "simplified rule for DP-SGD",
-            "guess by inner products with the records' gradients (RAD Algorithm 2)",
-            _FULL,
-            SimplifiedAttack,
-        ),
-        NamedAttack(
-            "SIMPLIFIED-NORMS",
-            "simplified rule for DP-SGD, with norms",
-            "the same for gradients of unequal lengths",
-            _FULL,
-            partial(SimplifiedAttack, norms=True),
-        ),
-        NamedAttack("UNI", "report, uniform prior", _REPORTED, (), Report),
-        NamedAttack("TRUE", "report, true prior", _REPORTED, (), Report),
-        NamedAttack("PRIOR", "prior alone", "guess the likeliest record, whatever is reported", ("prior",), MostCommon),
-        NamedAttack(
-            "EST",
-            "estimated frequencies",
-            "guess the record that is commonest by everybody's reports",
-            ("mechanism", "others"),
-            Estimation,
-        ),
-        NamedAttack(
-            "CORR",
-            "correlation",
-            "trust a report that is a plausible next step, otherwise draw one from a Markov model",
-            ("model",),
-            Correlation,
-        ),
-        NamedAttack("GRR", "randomised response", _REPORTED, (), Report),
-        NamedAttack("SS", "subset selection", _MEMBER, _ON, RandomMember),
-        NamedAttack("SUE", "symmetric unary encoding", _MEMBER, _ON, RandomMember),
-        NamedAttack("OUE", "optimised unary encoding", _MEMBER, _ON, RandomMember),
-        NamedAttack("SHE", "summed histogram encoding", "guess the record of largest likelihood", _ON, Likeliest),
-        NamedAttack("THE", "thresholded histogram encoding", "guess any entry that is large", _ON, AboveThreshold),
-        NamedAttack("BLH", "binary local hashing", _MEMBER, _ON, RandomMember),
-        NamedAttack("OLH", "optimised local hashing", _MEMBER, _ON, RandomMember),
+    NamedAttack("OPTIMAL", "best attacker", "no attack gains more (RAD Algorithm 1)", OptimalAttack),
+    NamedAttack(
+        "OPTIMAL-SUCCESS",
+        "most successful attacker",
+        "guess what is likeliest after the output; no attack is right more often",
+        partial(OptimalAttack, maximise="success"),
     ),
+    NamedAttack(
+        "SIMPLIFIED",
+        "simplified rule for DP-SGD",
+        "guess by inner products with the records' gradients (RAD Algorithm 2)",
+        SimplifiedAttack,
+    ),
+    NamedAttack(
+        "SIMPLIFIED-NORMS",
+        "simplified rule for DP-SGD, with norms",
+        "the same for gradients of unequal lengths",
+        partial(SimplifiedAttack, norms=True),
+    ),
+    NamedAttack("UNI", "report, uniform prior", _REPORTED, Report),
+    NamedAttack("TRUE", "report, true prior", _REPORTED, Report),
+    NamedAttack("PRIOR", "prior alone", "guess the likeliest record, whatever is reported", MostCommon),
+    NamedAttack(
+        "EST", "estimated frequencies", "guess the record that is commonest by everybody's reports", Estimation
+    ),
+    NamedAttack(
+        "CORR",
+        "correlation",
+        "trust a report that is a plausible next step, otherwise draw one from a Markov model",
+        Correlation,
+    ),
+    NamedAttack("GRR", "randomised response", _REPORTED, Report),
+    NamedAttack("SS", "subset selection", _MEMBER, RandomMember),
+    NamedAttack("SUE", "symmetric unary encoding", _MEMBER, RandomMember),
+    NamedAttack("OUE", "optimised unary encoding", _MEMBER, RandomMember),
+    NamedAttack("SHE", "summed histogram encoding", "guess the record of largest likelihood", Likeliest),
+    NamedAttack("THE", "thresholded histogram encoding", "guess any entry that is large", AboveThreshold),
+    NamedAttack("BLH", "binary local hashing", _MEMBER, RandomMember),
+    NamedAttack("OLH", "optimised local hashing", _MEMBER, RandomMember),
 )

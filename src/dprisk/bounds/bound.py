@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import cached_property
+from operator import attrgetter
+from types import SimpleNamespace
+from typing import Any, Literal, TypeVar
 
-from dprisk.bounds import programs
+from dprisk.errors import require
 from dprisk.guarantees import Guarantee
 from dprisk.mechanisms import Mechanism
+from dprisk.threat.success import Exact, Ring
 from dprisk.threat.threat import Threat
+from dprisk.types import FloatArray
 
 Bounded = Literal["advantage", "success", "match among many", "match of a random one"]
 Only = Literal["nothing known", "exact success", "uniform prior"]
@@ -27,23 +33,50 @@ UNIFORM: tuple[Only, ...] = ("nothing known", "exact success", "uniform prior")
 FEW = 60  # records up to which optimisation problems are solved without being asked for
 VERY_FEW = 15  # the same where every pair of records counts
 MANY = 300  # records up to which all pairs of them are listed without being asked for
+QUANTITIES = {
+    "total_variation": "guarantee.total_variation",
+    "prior": "threat.prior",
+    "weights": "threat.prior.sorted_weights",
+    "size": "threat.prior.support_size",
+    "kappa_pi": "threat.prior.collision_probability",
+    **{name: f"threat.{name}" for name in ("kappa_minus", "kappa_plus", "kappa_aux", "ball_masses")},
+    **{name: name for name in ("guarantee", "threat", "epsilon", "delta", "people", "which")},
+}  # that a formula can ask for, and where they are found
+Formula = TypeVar("Formula", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, eq=False)
+class Certified:
+    """An upper bound, the dual point that proves it (one entry per record of the support), and what is attained.
+
+    `attained` is the value of the best mechanism that the solver found; 0 if it found none.
+    """
+
+    value: float
+    dual: FloatArray
+    attained: float = 0.0
+
+    @property
+    def is_tight(self) -> bool:
+        """Whether the bound is attained, up to one part in a million."""
+        return self.value - self.attained <= 1e-6 * self.value
 
 
 @dataclass(frozen=True)
 class Bound:
-    """One result.
+    """One result. Whoever registers it vouches that it is proven.
 
     `notion` is what it reads off the guarantee: its curve ("any"), a pair epsilon, delta ("pair": every pair that the
-    guarantee implies is tried; "one pair": only if it is one), or its epsilon at delta 0 ("pure"). `formula` takes the
-    guarantee, or epsilon and delta, or epsilon, and the threat (and, for matches among many, how many people). It holds
-    `only` for threats with these properties.
+    guarantee implies is tried; "one pair": only if it is one), or its epsilon at delta 0 ("pure"). `formula` is given
+    the `QUANTITIES` that its parameters are named after, and returns a number, a `Certified`, or what has the
+    number under the name of what is bounded. It holds `only` for threats with these properties.
     """
 
     name: str
     source: str
     statement: str
     notion: Notion
-    formula: Callable[..., float | programs.Certified]
+    formula: Callable[..., Any]
     only: tuple[Only, ...] = ()
     bounds: Bounded = "advantage"
     most_records: float = math.inf
@@ -73,26 +106,33 @@ class Bound:
 
     def to_dict(self) -> dict[str, str]:
         """What there is to know about the bound, ready for JSON."""
-        return {
-            "name": self.name,
-            "bounds": self.bounds,
-            "statement": self.statement,
-            "needs": self.needs(),
-            "source": self.source,
-            "attained": self.attained,
-        }
+        words = ("name", "bounds", "statement", "needs", "source", "attained")
+        return {word: self.needs() if word == "needs" else getattr(self, word) for word in words}
 
-    def value(self, guarantee: Guarantee, threat: Threat, *people: int) -> Value:
+    def value(self, guarantee: Guarantee, threat: Threat, people: int | None = None) -> Value:
         """The bound evaluated, as its formula gives it."""
-        if self.notion == "any":
-            found = [self.formula(guarantee, threat)]
-        elif self.notion == "pure":
-            found = [self.formula(guarantee.epsilon_at(0.0), threat, *people)]
-        else:
-            found = [self.formula(epsilon, delta, threat) for epsilon, delta in guarantee.pairs]
-        numbers = [one.value if isinstance(one, programs.Certified) else one for one in found]
-        proven = all(one.is_tight for one in found if isinstance(one, programs.Certified))
+        pairs: Any = guarantee.pairs if self.notion in ("pair", "one pair") else [(None, None)]
+        if self.notion == "pure":
+            pairs = [(guarantee.epsilon_at(0.0), 0.0)]
+        known = SimpleNamespace(guarantee=guarantee, threat=threat, people=people, which=self.bounds)
+        numbers, proven = [], True
+        for known.epsilon, known.delta in pairs:
+            found = self.formula(*(read(known) for read in self._reads))
+            if isinstance(found, Certified):
+                proven, found = proven and found.is_tight, found.value
+            numbers.append(getattr(found, self.bounds, found))
         return Value(self, min(numbers), proven and self.is_attained(guarantee, threat))
+
+    @cached_property
+    def _reads(self) -> list[Callable[[Any], Any]]:
+        """How to get the arguments of the formula."""
+        names = inspect.signature(self.formula).parameters
+        for name in names:
+            require(
+                name in QUANTITIES,
+                f"The formula of {self.name} takes {name!r}; a formula is given {', '.join(QUANTITIES)} by name.",
+            )
+        return [attrgetter(QUANTITIES[name]) for name in names]
 
 
 @dataclass(frozen=True)
@@ -112,3 +152,34 @@ class Value:
             "source": self.bound.source,
             "attained": self.attained,
         }
+
+
+def theorem(
+    name: str, source: str, statement: str, only: tuple[Only, ...] = (), **more: Any
+) -> Callable[[Formula], Formula]:
+    """Make a function the formula of a bound, one of its `bounds`. Parameters tell the notion unless it is given."""
+
+    def marked(formula: Formula) -> Formula:
+        names = inspect.signature(formula).parameters
+        notion = more.pop("notion", "pair" if "delta" in names else "pure" if "epsilon" in names else "any")
+        vars(formula).setdefault("bounds", []).append(Bound(name, source, statement, notion, formula, only, **more))
+        return formula
+
+    return marked
+
+
+def is_pure(guarantee: Guarantee, threat: Threat) -> bool:
+    """Whether the guarantee says epsilon-DP and nothing more, so that the worst epsilon-DP mechanism has it."""
+    return is_pair(guarantee, threat) and guarantee.pairs[0][1] == 0
+
+
+def is_pair(guarantee: Guarantee, threat: Threat) -> bool:
+    """Whether the guarantee says (epsilon, delta)-DP and nothing more."""
+    return len(guarantee.pairs) == 1
+
+
+def is_exchangeable(guarantee: Guarantee, threat: Threat) -> bool:
+    """Pure DP, a uniform prior, and categories or a ring: a group acts transitively (theory, 3.4 c)."""
+    around = isinstance(threat.success, Ring) and threat.success.positions is None
+    same = isinstance(threat.success, Exact) or around
+    return is_pure(guarantee, threat) and same and threat.prior.is_uniform

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dprisk.bounds.bound import EXACT, UNIFORM, UNINFORMED, is_exchangeable, is_pair, is_pure, theorem
 from dprisk.guarantees import Guarantee
-from dprisk.mechanisms import GRR, Matrix, OnAttribute
+from dprisk.mechanisms import GRR, Matrix, Mechanism, OnAttribute
 from dprisk.threat.prior import Prior
+from dprisk.threat.threat import Threat
 from dprisk.types import FloatArray
 
 
@@ -61,6 +63,20 @@ class Blocks:
         return y
 
 
+def respond_in_blocks(guarantee: Guarantee, threat: Threat) -> Mechanism:
+    """What attains `worst_blocks`."""
+    return worst_blocks(guarantee.epsilon_at(0.0), threat.prior).mechanism()
+
+
+@theorem(
+    "worst-blocks",
+    "dprisk, theory 3.2",
+    "max_k (E-1)/(E+k-1) [sum_{i<k} pi_i(1-pi_i) + pi_k sum_{i<k} pi_i]",
+    EXACT,
+    attained="by randomised response on k blocks",
+    is_attained=is_pure,
+    worst=respond_in_blocks,
+)
 def worst_blocks(epsilon: float, prior: Prior) -> Blocks:
     """The largest exact-reconstruction advantage of any epsilon-DP mechanism, no auxiliary knowledge, in O(m log m).
 
@@ -108,6 +124,21 @@ class TopRecords:
         return Matrix(np.hstack([self.delta * np.eye(m), (1 - self.delta) * answer]))
 
 
+def reveal_or_respond(guarantee: Guarantee, threat: Threat) -> Mechanism:
+    """What attains the success of `worst_top_records`; for a uniform prior it attains Corollary 5.6 too."""
+    return worst_top_records(*guarantee.pairs[0], threat.prior).mechanism()
+
+
+@theorem(
+    "worst-top-records",
+    "dprisk, theory 3.3",
+    "delta + (1 - delta) max_k E/(E+k-1) (sum of the k largest pi)",
+    EXACT,
+    bounds="success",
+    attained="by revealing with delta, else randomised response on the top k",
+    is_attained=is_pair,
+    worst=reveal_or_respond,
+)
 def worst_top_records(epsilon: float, delta: float, prior: Prior) -> TopRecords:
     """The largest exact-reconstruction success of any (epsilon, delta)-DP mechanism, no auxiliary knowledge.
 
@@ -121,18 +152,14 @@ def worst_top_records(epsilon: float, delta: float, prior: Prior) -> TopRecords:
     return TopRecords(epsilon, delta, prior, best + 1, delta + (1 - delta) * float(share[best]))
 
 
-def universal_advantage(epsilon: float, delta: float, kappa_pi: float) -> float:
-    """RAD <= tanh(eps/4) + (1 - tanh(eps/4)) delta (1 - kappa_pi): any knowledge, success and prior (theory, 3.4)."""
-    most = math.tanh(epsilon / 4)
-    return most + (1 - most) * delta * (1 - kappa_pi)
-
-
-def knowledge_advantage(epsilon: float, delta: float, kappa_pi: float, kappa_aux: float) -> float:
-    """RAD <= c + (1 - c) delta (1 - kappa_pi), c = h(min(kappa_aux, 1/(1+e^(eps/2)))): any knowledge (theory, 3.4)."""
-    most = gain(epsilon, min(kappa_aux, best_mass(epsilon)))
-    return most + (1 - most) * delta * (1 - kappa_pi)
-
-
+@theorem(
+    "sets",
+    "dprisk, theory 3.4 c",
+    "max_g h(pi(S_g)) plus a delta term",
+    UNINFORMED,
+    attained="at delta = 0 for uniform categories and rings",
+    is_attained=is_exchangeable,
+)
 def set_advantage(epsilon: float, delta: float, kappa_pi: float, ball_masses: FloatArray) -> float:
     """RAD <= c + delta (1 - kappa_pi)(1 - c / (1 - kappa_minus)), c = max_g h(pi(S_g)) (theory, 3.4 c).
 
@@ -148,11 +175,34 @@ def set_advantage(epsilon: float, delta: float, kappa_pi: float, ball_masses: Fl
     return min(rest, most + delta * (1 - kappa_pi) * (1 - most / rest)) if rest > 0 else 0.0
 
 
+@theorem("knowledge", "dprisk, theory 3.4", "h(min(kappa_aux, 1/(1 + e^(eps/2)))) plus a delta term")
+def knowledge_advantage(epsilon: float, delta: float, kappa_pi: float, kappa_aux: float) -> float:
+    """RAD <= c + (1 - c) delta (1 - kappa_pi), c = h(min(kappa_aux, 1/(1+e^(eps/2)))): any knowledge (theory, 3.4)."""
+    most = gain(epsilon, min(kappa_aux, best_mass(epsilon)))
+    return most + (1 - most) * delta * (1 - kappa_pi)
+
+
+@theorem("universal", "dprisk, theory 3.4 a", "tanh(eps/4) plus a delta term")
+def universal_advantage(epsilon: float, delta: float, kappa_pi: float) -> float:
+    """RAD <= tanh(eps/4) + (1 - tanh(eps/4)) delta (1 - kappa_pi): any knowledge, success and prior (theory, 3.4)."""
+    most = math.tanh(epsilon / 4)
+    return most + (1 - most) * delta * (1 - kappa_pi)
+
+
+@theorem("curve-of-knowledge", "dprisk, theory 3.4", "max 1 - f(a) - a, a <= kappa_aux")
 def curve_advantage(guarantee: Guarantee, kappa_aux: float) -> float:
     """RAD <= max 1 - f(a) - a over 0 <= a <= kappa_aux: any knowledge (theory, 3.4)."""
     return guarantee.largest_gap(0.0, min(1.0, kappa_aux))
 
 
+@theorem(
+    "fixed-point",
+    "dprisk, theory 3.6",
+    "(m - 1)(1/m - a), f(a) = (m - 1) a",
+    UNIFORM,
+    attained="where it equals Corollary 5.6",
+    is_attained=is_pair,
+)
 def fixed_point_advantage(guarantee: Guarantee, size: int) -> float:
     """RAD <= (m - 1)(1/m - a), a the root of f(a) = (m - 1) a (theory, 3.6).
 

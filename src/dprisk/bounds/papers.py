@@ -8,6 +8,8 @@ import math
 
 import numpy as np
 
+from dprisk.bounds.bound import EXACT, MANY, UNIFORM, UNINFORMED, is_exchangeable, is_pair, theorem
+from dprisk.bounds.ours import reveal_or_respond
 from dprisk.guarantees import Guarantee
 from dprisk.types import FloatArray
 
@@ -18,6 +20,12 @@ def largest_variation(epsilon: float, delta: float = 0.0) -> float:
     return (-math.expm1(-epsilon) + 2 * delta * shrink) / (1 + shrink)
 
 
+@theorem(
+    "variation",
+    "RAD Theorem 4.2; thesis Theorems 6, 9",
+    "TV (1 - kappa_pi)",
+    attained="by randomised response, among mechanisms of its total variation",
+)
 def rad_theorem_4_2(total_variation: float, kappa_pi: float) -> float:
     """RAD <= TV (1 - kappa_pi), for any knowledge, success and prior. Attained by randomised response.
 
@@ -27,16 +35,39 @@ def rad_theorem_4_2(total_variation: float, kappa_pi: float) -> float:
     return total_variation * (1 - kappa_pi)
 
 
+@theorem(
+    "variation-of-pair",
+    "RAD Theorem 4.2",
+    "(e^eps - 1 + 2 delta)/(e^eps + 1) (1 - kappa_pi)",
+    attained="for two records",
+    is_attained=lambda guarantee, threat: (
+        threat.prior.support_size == 2 and threat.success.is_exact and is_pair(guarantee, threat)
+    ),
+)
+def rad_theorem_4_2_of_pair(epsilon: float, delta: float, kappa_pi: float) -> float:
+    """Theorem 4.2 with the largest total variation that an (epsilon, delta) allows."""
+    return rad_theorem_4_2(largest_variation(epsilon, delta), kappa_pi)
+
+
 def composed_variation(total_variation: float, times: int) -> float:
     """The total variation of `times` adaptive releases is at most 1 - (1 - TV)^T (RAD section 4, after Theorem 4.2)."""
     return -math.expm1(times * math.log1p(-total_variation)) if total_variation < 1 else 1.0
 
 
+@theorem(
+    "curve-between-baselines", "RAD Theorem 5.1, first statement", "max 1 - f(a) - a, kappa- <= a <= kappa+", UNINFORMED
+)
 def rad_theorem_5_1_first(guarantee: Guarantee, kappa_minus: float, kappa_plus: float) -> float:
     """RAD <= max 1 - f(a) - a over kappa_minus <= a <= kappa_plus. Needs: nothing known."""
     return guarantee.largest_gap(kappa_minus, kappa_plus)
 
 
+@theorem(
+    "curve-discrete",
+    "RAD Theorem 5.1, second statement",
+    "(1 - kappa_pi) max 1 - f(a) - a, a <= kappa+/(1 - kappa_pi)",
+    UNINFORMED,
+)
 def rad_theorem_5_1_second(guarantee: Guarantee, kappa_pi: float, kappa_plus: float) -> float:
     """RAD <= (1 - kappa_pi) max 1 - f(a) - a over 0 <= a <= kappa_plus / (1 - kappa_pi), the end capped at 1.
 
@@ -47,6 +78,7 @@ def rad_theorem_5_1_second(guarantee: Guarantee, kappa_pi: float, kappa_plus: fl
     return (1 - kappa_pi) * guarantee.largest_gap(0.0, min(1.0, kappa_plus / (1 - kappa_pi)))
 
 
+@theorem("three-of-pair", "RAD Proposition 5.3", "the least of three bounds by epsilon, delta, kappa", UNINFORMED)
 def rad_proposition_5_3(epsilon: float, delta: float, kappa_pi: float, kappa_minus: float, kappa_plus: float) -> float:
     """RAD <= the least of three (epsilon, delta) bounds. Needs: nothing known.
 
@@ -67,6 +99,7 @@ def rad_lemma_5_4(epsilon: float, delta: float, size: int) -> float:
     return (size - 1) * (-math.expm1(-epsilon) + size * delta * shrink) / (1 + (size - 1) * shrink)
 
 
+@theorem("knapsack", "RAD Theorem 5.5", "records filled heaviest first up to Lemma 5.4", EXACT)
 def rad_theorem_5_5(epsilon: float, delta: float, weights: FloatArray) -> float:
     """Exact reconstruction under (epsilon, delta)-DP, any prior. Needs: nothing known.
 
@@ -79,6 +112,15 @@ def rad_theorem_5_5(epsilon: float, delta: float, weights: FloatArray) -> float:
     return float(weights @ filled)
 
 
+@theorem(
+    "uniform-categories",
+    "RAD Corollary 5.6; thesis Corollary 1",
+    "(e^eps - 1 + delta m)/(e^eps + m - 1) (m - 1)/m",
+    UNIFORM,
+    attained="for every delta, by revealing with delta, else randomised response",
+    is_attained=is_pair,
+    worst=reveal_or_respond,
+)
 def rad_corollary_5_6(epsilon: float, delta: float, size: int) -> float:
     """Theorem 5.5 for the uniform prior; attained for every delta. Thesis Corollary 1 is the same."""
     return rad_lemma_5_4(epsilon, delta, size) / size
@@ -95,6 +137,9 @@ def epsilon_of_corollary_5_6(advantage: float, delta: float, size: int) -> float
     return max(0.0, math.log(ratio)) if ratio > 0 else 0.0
 
 
+@theorem(
+    "heaviest-pairs", "thesis Theorem 7, corrected", "pairs of records filled heaviest first", EXACT, most_records=MANY
+)
 def thesis_theorem_7(epsilon: float, delta: float, weights: FloatArray) -> float:
     """Exact reconstruction under (epsilon, delta)-DP by the heaviest pairs of records. Needs: nothing known.
 
@@ -104,6 +149,13 @@ def thesis_theorem_7(epsilon: float, delta: float, weights: FloatArray) -> float
     return _heaviest_pairs(largest_variation(epsilon, delta), most, weights)
 
 
+@theorem(
+    "heaviest-pairs-of-curve",
+    "thesis Theorem 8, corrected",
+    "the same with the trade-off curve",
+    EXACT,
+    most_records=MANY,
+)
 def thesis_theorem_8(guarantee: Guarantee, weights: FloatArray) -> float:
     """Exact reconstruction under f-DP by the heaviest pairs of records. Needs: nothing known, a convex f.
 
@@ -114,11 +166,13 @@ def thesis_theorem_8(guarantee: Guarantee, weights: FloatArray) -> float:
     return _heaviest_pairs(guarantee.total_variation, size * (size - 1) * gap, weights)
 
 
+@theorem("uniform-curve", "thesis Corollary 2", "(m - 1)/m max 1 - f(a) - a over the mean wrong guess", UNIFORM)
 def thesis_corollary_2(guarantee: Guarantee, size: int) -> float:
     """Thesis Theorem 8 for the uniform prior."""
     return (size - 1) / size * guarantee.largest_gap(*_off_diagonal_range(guarantee, size))
 
 
+@theorem("wpes-any-error", "WPES'24 Theorem 7.2", "min(kappa+ (e^eps - 1), tanh(eps/2))", UNINFORMED)
 def wpes_theorem_7_2(epsilon: float, kappa_plus: float) -> float:
     """RAD <= min(kappa_plus (e^eps - 1), tanh(eps/2)) under pure DP. Needs: nothing known."""
     return min(kappa_plus * _expm1(epsilon), math.tanh(epsilon / 2))
@@ -131,27 +185,51 @@ def wpes_theorem_7_3(epsilon: float, size: int, kappa_minus: float, kappa_plus: 
     )
 
 
-def balle_success(epsilon: float, baseline: float) -> float:
+@theorem(
+    "wpes-exact",
+    "WPES'24 Theorem 7.3, corrected",
+    "min(kappa+ (e^eps - 1), kappa+ (m - 1) tanh(eps/2) + kappa+ - kappa-)",
+    EXACT,
+)
+def wpes_theorem_7_3_of_weights(epsilon: float, weights: FloatArray, kappa_plus: float) -> float:
+    """Theorem 7.3 with the smallest positive probability for kappa_minus."""
+    return wpes_theorem_7_3(epsilon, weights.size, float(weights[-1]), kappa_plus)
+
+
+@theorem("ratio", "Balle et al. 2022; with knowledge theory 3.4", "kappa_aux e^eps", bounds="success")
+def balle_success(epsilon: float, kappa_aux: float) -> float:
     """ReRo <= kappa e^eps (Balle, Cherubin, Hayes 2022). With knowledge, kappa is kappa_aux."""
-    return baseline * (_expm1(epsilon) + 1)
+    return kappa_aux * (_expm1(epsilon) + 1)
 
 
+@theorem(
+    "wpes-success", "WPES'24 Proposition 5.1", "kappa+ min(e^eps, 1 + (m - 1) tanh(eps/2))", EXACT, bounds="success"
+)
 def wpes_proposition_5_1(epsilon: float, size: int, kappa_plus: float) -> float:
     """ReRo of exact reconstruction under pure DP: kappa min(e^eps, 1 + (m - 1) tanh(eps/2)). Needs: nothing known."""
     return kappa_plus * min(_expm1(epsilon) + 1, 1 + (size - 1) * math.tanh(epsilon / 2))
 
 
-def hayes_success(guarantee: Guarantee, baseline: float) -> float:
+@theorem("curve-at-baseline", "Hayes et al. 2023; with knowledge theory 3.4", "1 - f(kappa_aux)", bounds="success")
+def hayes_success(guarantee: Guarantee, kappa_aux: float) -> float:
     """ReRo <= 1 - f(kappa) (Hayes, Mahloujifar, Balle 2023). With knowledge, kappa is kappa_aux (theory, 3.4)."""
-    return 1 - float(guarantee.tradeoff(min(1.0, baseline)))
+    return 1 - float(guarantee.tradeoff(min(1.0, kappa_aux)))
 
 
-def bayes_factor_success(epsilon: float, baseline: float, delta: float = 0.0) -> float:
+@theorem(
+    "posterior",
+    "Swanberg et al. Theorem 3.2; with knowledge and delta theory 3.4",
+    "beta(kappa_aux) + delta",
+    bounds="success",
+    attained="for uniform categories and delta = 0",
+    is_attained=lambda guarantee, threat: threat.knows.is_none and is_exchangeable(guarantee, threat),
+)
+def bayes_factor_success(epsilon: float, kappa_aux: float, delta: float = 0.0) -> float:
     """ReRo <= beta(kappa) + delta, beta(k) = e^eps k / (1 + (e^eps - 1) k) (Swanberg et al., Theorem 3.2).
 
     With knowledge, kappa is kappa_aux; the delta term is ours (theory, 3.4).
     """
-    return posterior(epsilon, baseline) + delta
+    return posterior(epsilon, kappa_aux) + delta
 
 
 def posterior(epsilon: float, prior: float) -> float:
@@ -159,24 +237,40 @@ def posterior(epsilon: float, prior: float) -> float:
     return prior / (math.exp(-epsilon) + -math.expm1(-epsilon) * prior) if prior > 0 else 0.0
 
 
-def attaxonomy_best_case(epsilon: float, baseline: float, people: int) -> float:
+@theorem("attaxonomy-best-case", "Attaxonomy Corollary 4.7", "n kappa e^eps", UNINFORMED, bounds="match among many")
+def attaxonomy_best_case(epsilon: float, kappa_plus: float, people: int) -> float:
     """A guess matches some one of n records with at most n kappa e^eps (Attaxonomy, Corollary 4.7)."""
-    return people * balle_success(epsilon, baseline)
+    return people * balle_success(epsilon, kappa_plus)
 
 
-def attaxonomy_average(epsilon: float, baseline: float) -> float:
+@theorem("attaxonomy-average", "Attaxonomy Corollary 4.11", "kappa e^eps", UNINFORMED, bounds="match of a random one")
+def attaxonomy_average(epsilon: float, kappa_plus: float) -> float:
     """A guess matches a random one of the records with at most kappa e^eps (Attaxonomy, Corollary 4.11)."""
-    return balle_success(epsilon, baseline)
+    return balle_success(epsilon, kappa_plus)
 
 
-def best_case(epsilon: float, baseline: float, people: int) -> float:
+@theorem(
+    "best-case",
+    "dprisk, theory 3.7; Swanberg et al. Theorem 3.2",
+    "1 - (1 - beta(kappa))^n",
+    UNINFORMED,
+    bounds="match among many",
+)
+def best_case(epsilon: float, kappa_plus: float, people: int) -> float:
     """The sharper 1 - (1 - beta(kappa))^n, from Swanberg et al., Theorem 3.2 (theory, 3.7)."""
-    return -math.expm1(people * math.log1p(-posterior(epsilon, baseline))) if baseline < 1 else 1.0
+    return -math.expm1(people * math.log1p(-posterior(epsilon, kappa_plus))) if kappa_plus < 1 else 1.0
 
 
-def average_case(epsilon: float, baseline: float) -> float:
+@theorem(
+    "average-case",
+    "dprisk, theory 3.7; Swanberg et al. Theorem 3.2",
+    "beta(kappa)",
+    UNINFORMED,
+    bounds="match of a random one",
+)
+def average_case(epsilon: float, kappa_plus: float) -> float:
     """The sharper beta(kappa) (theory, 3.7)."""
-    return posterior(epsilon, baseline)
+    return posterior(epsilon, kappa_plus)
 
 
 def _expm1(epsilon: float) -> float:

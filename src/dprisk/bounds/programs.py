@@ -11,30 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dprisk.bounds.bound import EXACT, FEW, VERY_FEW, Certified, is_pair, is_pure, theorem
 from dprisk.errors import TooLargeError, require
 from dprisk.guarantees import Guarantee
 from dprisk.threat.threat import Threat
 from dprisk.types import BoolArray, FloatArray, IntArray
 
 MAX_VARIABLES = 160_000  # 400 records without knowledge: about ten seconds of HiGHS on one core
+SOLVED = "always, up to the solver's tolerance"
 MAX_DELTA_VARIABLES = 10_000  # with delta every pair of records counts: 21 records without knowledge
-
-
-@dataclass(frozen=True, eq=False)
-class Certified:
-    """An upper bound, the dual point that proves it (one entry per record of the support), and what is attained.
-
-    `attained` is the value of the best mechanism that the solver found; 0 if it found none.
-    """
-
-    value: float
-    dual: FloatArray
-    attained: float = 0.0
-
-    @property
-    def is_tight(self) -> bool:
-        """Whether the bound is attained, up to one part in a million."""
-        return self.value - self.attained <= 1e-6 * self.value
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,94 +97,27 @@ class _Worst:
         return -unit * found.eqlin.marginals[:n_records], -unit * float(found.fun) * smaller
 
 
-def worst_advantage(epsilon: float, threat: Threat) -> Certified:
-    """The largest RAD of any epsilon-DP mechanism against this threat, certified (theory, 3.1).
-
-    A set A of records is what a guess for each knowledge group succeeds on; worth_Az = pi_z (1{z in A} - pi(A)). The
-    term pi(A) ties the groups together, so every combination of guesses counts. Needs: pure DP, few enough of them.
-    """
-    pi, member = _joint_success_sets(threat)
-    if epsilon == 0:
-        return Certified(0.0, np.zeros(pi.size), 0.0)
-    worth = pi * (member - (member @ pi)[:, None])
-    nobody, everybody = np.zeros(len(worth), dtype=np.int64), np.zeros(pi.size, dtype=np.int64)
-    found = _Worst(epsilon, worth, np.zeros(len(worth)), nobody, everybody).certified()
-    return Certified(max(0.0, found.value), found.dual, found.attained)
-
-
-def worst_success(epsilon: float, threat: Threat) -> Certified:
-    """The largest ReRo of any epsilon-DP mechanism against this threat, certified (theory, 3.1).
-
-    worth_Az = pi_z 1{z in A} and base_A = pi(A): the groups come apart, so any knowledge is compact.
-    """
-    pi, member = _success_sets(threat)
-    if epsilon == 0:
-        return Certified(threat.baseline, threat.baseline * pi, threat.baseline)
-    inside = threat.knows.groups[threat.prior.support]
-    found = _Worst(epsilon, pi * member, member @ pi, threat.reach.group, inside).certified()
-    return Certified(min(1.0, found.value), found.dual, found.attained)
-
-
-def worst_with_delta(epsilon: float, delta: float, threat: Threat, which: str) -> Certified:
-    """The largest RAD or ReRo (`which`) of any (epsilon, delta)-DP mechanism against this threat, certified.
-
-    The folded mechanism itself is the variable: P[z, A] with rows that sum to 1, and for each pair of records excesses
-    t_zz'A >= P[z, A] - E P[z', A] that sum to at most delta. By weak duality any multipliers l_zz'A >= 0 prove
-
-        sum_z max_A [ c_Az - sum_z' l_zz'A + E sum_z' l_z'zA ] + delta sum_zz' max_A l_zz'A.
-    """
-    from scipy import sparse
-    from scipy.optimize import linprog
-
-    pi, member = _joint_success_sets(threat)
-    worth = pi * (member - ((member @ pi)[:, None] if which == "advantage" else 0.0))
-    n_sets, size = worth.shape
-    one, two = np.nonzero(~np.eye(size, dtype=bool))
-    n_pairs, factor = one.size, math.exp(min(epsilon, 700.0))
-    require(n_pairs * n_sets <= MAX_DELTA_VARIABLES, _too_many(n_pairs * n_sets, MAX_DELTA_VARIABLES), TooLargeError)
-    if n_pairs == 0:
-        return Certified(float(worth.max()), pi.copy(), float(worth.max()))
-    pair = np.arange(n_pairs)
-    ones = np.ones(n_pairs)
-    pick_one = sparse.csr_array((ones, (pair, one)), shape=(n_pairs, size))
-    pick_two = sparse.csr_array((ones, (pair, two)), shape=(n_pairs, size))
-    sets = sparse.eye_array(n_sets)
-    excess = sparse.hstack(
-        [sparse.kron(pick_one - factor * pick_two, sets), -sparse.eye_array(n_pairs * n_sets)], format="csr"
-    )
-    total = sparse.hstack(
-        [sparse.csr_array((n_pairs, size * n_sets)), sparse.kron(sparse.eye_array(n_pairs), np.ones((1, n_sets)))]
-    )
-    rows = sparse.hstack(
-        [
-            sparse.kron(sparse.eye_array(size), np.ones((1, n_sets))),
-            sparse.csr_array((size, n_pairs * n_sets)),
-        ],
-        format="csr",
-    )
-    found = linprog(
-        -np.concatenate([worth.T.ravel(), np.zeros(n_pairs * n_sets)]),
-        A_ub=sparse.vstack([excess, total], format="csr"),
-        b_ub=np.concatenate([np.zeros(n_pairs * n_sets), np.full(n_pairs, delta)]),
-        A_eq=rows,
-        b_eq=np.ones(size),
-        bounds=(0, None),
-        method="highs",
-    )
-    price = np.zeros((n_pairs, n_sets))
-    if found.status == 0:
-        price = np.maximum(0.0, -found.ineqlin.marginals[: n_pairs * n_sets]).reshape(n_pairs, n_sets)
-    each = worth.T - pick_one.T @ price + factor * (pick_two.T @ price)
-    value = float(each.max(axis=1).sum() + delta * price.max(axis=1).sum())
-    return Certified(max(0.0, min(value, 1.0)), each.max(axis=1), -float(found.fun) if found.status == 0 else 0.0)
-
-
+@theorem(
+    "curve-program",
+    "dprisk, theory 3.6, any prior",
+    "a convex program over the trade-off curve",
+    EXACT,
+    most_records=FEW,
+)
 def advantage_by_curve(guarantee: Guarantee, threat: Threat) -> Certified:
     """The largest RAD that the trade-off curve allows, for any prior (theory, 3.6)."""
     spread = threat.prior.sorted_weights * (1 - threat.prior.sorted_weights)
     return _curve_program(guarantee, spread, spread)
 
 
+@theorem(
+    "curve-program-success",
+    "dprisk, theory 3.6, any prior",
+    "a convex program over the trade-off curve",
+    EXACT,
+    bounds="success",
+    most_records=FEW,
+)
 def success_by_curve(guarantee: Guarantee, threat: Threat) -> Certified:
     """The largest ReRo that the trade-off curve allows, for any prior (theory, 3.6)."""
     return _curve_program(guarantee, threat.prior.sorted_weights, np.zeros(threat.prior.support_size))
@@ -243,16 +161,119 @@ def _curve_program(guarantee: Guarantee, gains: FloatArray, penalties: FloatArra
         np.concatenate([-gains, penalties]), A_ub=rows, b_ub=limits, bounds=[(0, 1)] * (2 * size), method="highs"
     )
     weight = np.maximum(0.0, -found.ineqlin.marginals[-size:]) if found.status == 0 else np.zeros(size)
-    return Certified(_lagrangian(weight, gains, penalties, hit, least), weight)
+    # The inner maximum of a piecewise linear function is at a knot.
+    inner = (gains - weight)[:, None] * hit - (penalties + weight.sum() - weight)[:, None] * least
+    return Certified(float((weight + np.maximum(inner.max(axis=1), 0.0)).sum()), weight)
 
 
-def _lagrangian(
-    weight: FloatArray, gains: FloatArray, penalties: FloatArray, hit: FloatArray, least: FloatArray
-) -> float:
-    """The dual value at given multipliers; the inner maximum of a piecewise linear function is at a knot."""
-    rest = penalties + weight.sum() - weight
-    inner = (gains - weight)[:, None] * hit - rest[:, None] * least
-    return float((weight + np.maximum(inner.max(axis=1), 0.0)).sum())
+@theorem(
+    "worst-mechanism",
+    "dprisk, theory 3.1",
+    "the compact dual: the worst epsilon-DP mechanism",
+    most_records=FEW,
+    attained=SOLVED,
+    is_attained=is_pure,
+)
+def worst_advantage(epsilon: float, threat: Threat) -> Certified:
+    """The largest RAD of any epsilon-DP mechanism against this threat, certified (theory, 3.1).
+
+    A set A of records is what a guess for each knowledge group succeeds on; worth_Az = pi_z (1{z in A} - pi(A)). The
+    term pi(A) ties the groups together, so every combination of guesses counts. Needs: pure DP, few enough of them.
+    """
+    pi, member = _joint_success_sets(threat)
+    if epsilon == 0:
+        return Certified(0.0, np.zeros(pi.size), 0.0)
+    worth = pi * (member - (member @ pi)[:, None])
+    nobody, everybody = np.zeros(len(worth), dtype=np.int64), np.zeros(pi.size, dtype=np.int64)
+    found = _Worst(epsilon, worth, np.zeros(len(worth)), nobody, everybody).certified()
+    return Certified(max(0.0, found.value), found.dual, found.attained)
+
+
+@theorem(
+    "worst-mechanism-success",
+    "dprisk, theory 3.1",
+    "the compact dual: the worst epsilon-DP mechanism",
+    bounds="success",
+    most_records=FEW,
+    attained=SOLVED,
+    is_attained=is_pure,
+)
+def worst_success(epsilon: float, threat: Threat) -> Certified:
+    """The largest ReRo of any epsilon-DP mechanism against this threat, certified (theory, 3.1).
+
+    worth_Az = pi_z 1{z in A} and base_A = pi(A): the groups come apart, so any knowledge is compact.
+    """
+    pi, member = _success_sets(threat)
+    if epsilon == 0:
+        return Certified(threat.baseline, threat.baseline * pi, threat.baseline)
+    inside = threat.knows.groups[threat.prior.support]
+    found = _Worst(epsilon, pi * member, member @ pi, threat.reach.group, inside).certified()
+    return Certified(min(1.0, found.value), found.dual, found.attained)
+
+
+@theorem(
+    "worst-mechanism-delta",
+    "dprisk, theory 3.1 with delta",
+    "the worst (epsilon, delta)-DP mechanism as a linear program",
+    notion="one pair",
+    most_records=VERY_FEW,
+    attained=SOLVED,
+    is_attained=is_pair,
+)
+@theorem(
+    "worst-mechanism-delta-success",
+    "dprisk, theory 3.1 with delta",
+    "the worst (epsilon, delta)-DP mechanism as a linear program",
+    notion="one pair",
+    bounds="success",
+    most_records=VERY_FEW,
+    attained=SOLVED,
+    is_attained=is_pair,
+)
+def worst_with_delta(epsilon: float, delta: float, threat: Threat, which: str) -> Certified:
+    """The largest RAD or ReRo (`which`) of any (epsilon, delta)-DP mechanism against this threat, certified.
+
+    The folded mechanism itself is the variable: P[z, A] with rows that sum to 1, and for each pair of records excesses
+    t_zz'A >= P[z, A] - E P[z', A] that sum to at most delta. By weak duality any multipliers l_zz'A >= 0 prove
+
+        sum_z max_A [ c_Az - sum_z' l_zz'A + E sum_z' l_z'zA ] + delta sum_zz' max_A l_zz'A.
+    """
+    from scipy import sparse
+    from scipy.optimize import linprog
+
+    pi, member = _joint_success_sets(threat)
+    worth = pi * (member - ((member @ pi)[:, None] if which == "advantage" else 0.0))
+    n_sets, size = worth.shape
+    one, two = np.nonzero(~np.eye(size, dtype=bool))
+    n_pairs, factor = one.size, math.exp(min(epsilon, 700.0))
+    require(n_pairs * n_sets <= MAX_DELTA_VARIABLES, _too_many(n_pairs * n_sets, MAX_DELTA_VARIABLES), TooLargeError)
+    if n_pairs == 0:
+        return Certified(float(worth.max()), pi.copy(), float(worth.max()))
+    n_excess, each_set = n_pairs * n_sets, np.ones((1, n_sets))
+    pick_one, pick_two = (sparse.csr_array((np.ones(n_pairs), (np.arange(n_pairs), of))) for of in (one, two))
+    found = linprog(
+        -np.concatenate([worth.T.ravel(), np.zeros(n_excess)]),
+        A_ub=sparse.block_array(
+            [
+                [sparse.kron(pick_one - factor * pick_two, sparse.eye_array(n_sets)), -sparse.eye_array(n_excess)],
+                [None, sparse.kron(sparse.eye_array(n_pairs), each_set)],
+            ],
+            format="csr",
+        ),
+        b_ub=np.concatenate([np.zeros(n_excess), np.full(n_pairs, delta)]),
+        A_eq=sparse.hstack(
+            [sparse.kron(sparse.eye_array(size), each_set), sparse.csr_array((size, n_excess))], format="csr"
+        ),
+        b_eq=np.ones(size),
+        bounds=(0, None),
+        method="highs",
+    )
+    price = np.zeros((n_pairs, n_sets))
+    if found.status == 0:
+        price = np.maximum(0.0, -found.ineqlin.marginals[:n_excess]).reshape(n_pairs, n_sets)
+    each = worth.T - pick_one.T @ price + factor * (pick_two.T @ price)
+    value = float(each.max(axis=1).sum() + delta * price.max(axis=1).sum())
+    return Certified(max(0.0, min(value, 1.0)), each.max(axis=1), -float(found.fun) if found.status == 0 else 0.0)
 
 
 def _success_sets(threat: Threat) -> tuple[FloatArray, BoolArray]:

@@ -2,21 +2,23 @@
 
 import copyreg
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
+from dprisk.bounds import ours, papers, programs
 from dprisk.bounds.bound import Bound, Bounded, Value
-from dprisk.bounds.entries import ENTRIES
 from dprisk.errors import TooLargeError
 from dprisk.guarantees import Guarantee
 from dprisk.registers import Register
 from dprisk.threat.threat import Threat
 
-REGISTRY: Register[Bound] = Register("bound", ENTRIES)
+FUNCTIONS = [function for module in (papers, ours, programs) for function in vars(module).values()]
+THEOREMS: list[Bound] = [bound for function in FUNCTIONS for bound in getattr(function, "bounds", ())]
+REGISTRY = Register("bound", *sorted(THEOREMS, key=lambda bound: get_args(Bounded).index(bound.bounds)))
 
 
 def register(bound: Bound) -> None:
     """Add a bound, which `assess`, `calibrate` and `audit` then take where it applies: it must be proven."""
-    REGISTRY.add(bound)
+    REGISTRY.register(bound)
 
 
 def named(name: str) -> Bound:
@@ -51,7 +53,7 @@ def evaluate(
         obstacle = bound.obstacle(guarantee, threat, thorough)
         if obstacle is None:
             try:
-                values.append(bound.value(guarantee, threat, *([] if people is None else [people])))
+                values.append(bound.value(guarantee, threat, people))
             except TooLargeError as problem:
                 obstacle = str(problem)
         if obstacle is not None:

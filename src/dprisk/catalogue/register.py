@@ -1,15 +1,13 @@
-"""What can be named and made: options, entries, and registers that understand names the way people write them."""
+"""What can be named and made: options, entries that take them, and registers of these."""
 
 from __future__ import annotations
 
-import difflib
-import re
-import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from dprisk.errors import fail, require
+from dprisk.registers import Register
 
 Write = Callable[[str], str]
 
@@ -115,72 +113,22 @@ class Entry:
         require(not missing, f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing for {self.name}.")
 
 
-class Catalogue:
-    """A register of entries of one kind, found by name, title or alias.
+class Catalogue(Register[Entry]):
+    """A register of what is made from options. `dprisk` shows it in the commands that are built from then on."""
 
-    Capital letters, hyphens, spaces and brackets make no difference, nor does British or American spelling, nor the
-    kind at the end ("Laplace mechanism").
-    """
-
-    def __init__(self, kind: str, plural: str, *entries: Entry) -> None:
-        self.kind, self.plural = kind, plural
-        self._entries: dict[str, Entry] = {}
-        self._named: dict[str, tuple[Entry, str]] = {}
-        for entry in entries:
-            self.register(entry)
-
-    def register(self, entry: Entry) -> None:
-        """Add an entry; refuses one whose name, title or alias leads to another, or that gives an option a new meaning.
-
-        `dprisk` shows it in the commands that are built from then on.
-        """
-        texts = (entry.name, entry.title, *entry.aliases)
-        for text in texts:
-            require(self._key(text) != "", f"{text!r} is no name for a {self.kind}.")
-            if self._key(text) in self._named:
-                fail(f"The {self.kind} {self[text].name} is called {text!r} already.")
+    def register(self, entry: Entry, before: str | None = None) -> None:
+        """As in any register; also refuses an entry that gives an option a new meaning."""
         for option in entry.options:
             known = self.options.get(option.name, option)
             require(
                 known == option, f"A {self.kind} already takes an option {option.name}, which means: {known.meaning}."
             )
-        self._entries[entry.name] = entry
-        self._named |= {self._key(text): (entry, text) for text in reversed(texts)}
-
-    def unregister(self, name: str) -> None:
-        """Take an entry out again."""
-        gone = self[name]
-        del self._entries[gone.name]
-        self._named = {key: named for key, named in self._named.items() if named[0] is not gone}
+        super().register(entry, before)
 
     @property
     def options(self) -> dict[str, Option]:
         """All options that some entry takes, by name."""
         return {option.name: option for entry in self for option in entry.options}
-
-    def __getitem__(self, text: str) -> Entry:
-        """The entry that people call so, or a sentence that lists the names."""
-        if text in self:
-            return self._named[self._key(text)][0]
-        hint = ""
-        for near in difflib.get_close_matches(self._key(text), self._named, n=1):
-            entry, meant = self._named[near]
-            hint = f" Did you mean {entry.name}{'' if meant == entry.name else f', that is {meant}'}?"
-        return fail(f"There is no {self.kind} {text!r}; choose one of {', '.join(self._entries)}.{hint}")
-
-    def __contains__(self, text: object) -> bool:
-        return isinstance(text, str) and self._key(text) in self._named
-
-    def __iter__(self) -> Iterator[Entry]:
-        return iter(self._entries.values())
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def _key(self, text: str) -> str:
-        """What of a name counts: letters and digits, in American spelling, without the kind."""
-        plain = re.sub(r"[\W_]", "", unicodedata.normalize("NFKC", text).casefold())
-        return re.sub(r"is(?=[ei]|ation)", "iz", plain.removesuffix(self.kind)).replace("our", "or")
 
 
 def _present(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,27 +1,26 @@
-"""The command `dprisk assess`."""
+"""The commands `dprisk assess` and `dprisk calibrate`: what is known of a release, and what is asked about it."""
 
-import json
 from typing import Any
 
 import click
 
-from dprisk.assessment import Risk, WorstCase, assess
+from dprisk.assessment import Risk, assess
+from dprisk.calibration import calibrate
 from dprisk.catalogue import GUARANTEES, MECHANISMS
-from dprisk.cli.options import FILE, Command, Options, echoed, flag, of_entries, of_the_attacker, option
+from dprisk.cli.options import FILE, Command, echoed, flag, of_entries, of_the_attacker, option, taken
 from dprisk.cli.progress import live
-from dprisk.cli.subjects import chosen, number_of_records, planned_release, subject
-from dprisk.cli.tables import bounds_table, show, show_table
-from dprisk.cli.threats import read_threat, release_threat
+from dprisk.cli.subjects import chosen, planned_release, read_threat, release_threat
+from dprisk.cli.tables import show, show_bounds, show_json
 from dprisk.errors import require
 from dprisk.guarantees import Guarantee
 from dprisk.mechanisms import Mechanism
-from dprisk.threat.threat import Threat
+
+REGISTERS = (MECHANISMS, GUARANTEES)
 
 
 def assess_command() -> Command:
     """`dprisk assess`, with the names that the catalogue has now."""
-    registers = (MECHANISMS, GUARANTEES)
-    sections = of_entries(*registers) | {
+    sections = of_entries(*REGISTERS) | {
         "Release": [
             option(
                 "release",
@@ -39,7 +38,22 @@ def assess_command() -> Command:
             option("json", bool, "Print JSON instead of a table."),
         ],
     }
-    return Command("assess", _assess, sections, registers)
+    return Command("assess", _assess, sections, REGISTERS)
+
+
+def calibrate_command() -> Command:
+    """`dprisk calibrate`, with the names that the catalogue has now."""
+    sections = of_entries(*REGISTERS) | {
+        "Records and attacker": of_the_attacker(),
+        "Goal": [
+            option("advantage", float, "The advantage to stay at or below."),
+            option("success", float, "The success to stay at or below."),
+            option("tpr", float, "The true positive rate to stay at or below, at the --fpr."),
+            option("fpr", float, "The false positive rate for --tpr."),
+            option("json", bool, "Print JSON instead of a table."),
+        ],
+    }
+    return Command("calibrate", _calibrate, sections, REGISTERS)
 
 
 def _assess(**given: Any) -> None:
@@ -48,40 +62,56 @@ def _assess(**given: Any) -> None:
     Tells how often the best attacker is right about one person, with the report and without it: exactly for a
     mechanism, at most for a guarantee.
     """
-    as_json, all_bounds = given.pop("json"), given.pop("bounds")
+    as_json, all_bounds, about = given.pop("json"), given.pop("bounds"), ""
     if given["release"] is not None:
         planned = planned_release(given)
+        subject: Mechanism | Guarantee = planned.mechanism
         threat = release_threat(given, planned)
         given["query"] = planned.query.describe()
         about = f"{given['query']}, over {planned.others} others and one of {threat.prior.size} possible records\n"
-        risk = _assessed(planned.mechanism, threat, given)
     else:
-        entry, about = chosen(given), ""
+        entry = chosen(given)
         for name in ("runs", "seed"):
             require(given["guarantee"] is None or given[name] is None, f"{flag(name)} is for mechanisms only.")
-        threat = read_threat(given, entry, number_of_records(entry, given))
-        risk = _assessed(subject(entry, given, threat.prior), threat, given)
+        threat = read_threat(given, entry)
+        subject = entry.make(taken(entry, given), threat.prior.size, flag)
+        if isinstance(subject, Guarantee):
+            subject = subject.to_replace_one()
+    with live() as tell:
+        progress = None if tell is None else lambda done, runs, gain: tell(done, runs, f"advantage about {gain:.4g}")
+        drawn = {name: given[name] for name in ("runs", "seed", "thorough")}
+        risk = assess(subject, threat, **drawn, progress=progress)
+    worst = risk.bounds if all_bounds and isinstance(risk, Risk) else risk
     if as_json:
         told = risk.to_dict() | {"inputs": echoed(given, threat.prior.size)}
-        if all_bounds and isinstance(risk, Risk):
-            told["bounds"] = risk.bounds.to_dict()["bounds"]
-        click.echo(json.dumps(told, indent=2))
+        show_json(told | ({} if worst is risk else {"bounds": worst.to_dict()["bounds"]}))
         return
     click.echo(about, nl=False)
     show(risk)
     if all_bounds:
-        worst = risk.bounds if isinstance(risk, Risk) else risk
-        show_table(bounds_table(worst.on_advantage.values + worst.on_success.values))
+        show_bounds(worst.on_advantage.values + worst.on_success.values)
 
 
-def _assessed(subject: Mechanism | Guarantee, threat: Threat, given: Options) -> Risk | WorstCase:
-    """The call of `assess`."""
-    with live() as tell:
-        return assess(
-            subject,
-            threat,
-            runs=given["runs"],
-            seed=given["seed"],
-            thorough=given["thorough"],
-            progress=None if tell is None else lambda done, runs, gain: tell(done, runs, f"advantage about {gain:.4g}"),
-        )
+def _calibrate(**given: Any) -> None:
+    """How much noise do I need?
+
+    Finds the weakest noise that keeps a tolerated risk, never above it. The parameter to be found is left out.
+    """
+    as_json = given.pop("json")
+    require((given["tpr"] is None) == (given["fpr"] is None), "--tpr and --fpr go together.")
+    goals = [name for name in ("advantage", "success", "tpr") if given[name] is not None]
+    require(len(goals) == 1, "Give exactly one goal: --advantage, --success, or --tpr with --fpr.")
+    entry = chosen(given)
+    threat = read_threat(given, entry)
+    require(given["relation"] != "add-remove", "Against a threat, noise is calibrated for replace-one neighbours.")
+    found = calibrate(
+        entry.template(taken(entry, given), threat.prior.size, flag),
+        threat,
+        advantage=given["advantage"],
+        success=given["success"],
+        tpr_at_fpr=None if given["tpr"] is None else (given["tpr"], given["fpr"]),
+    )
+    if as_json:
+        show_json(found.to_dict() | {"inputs": echoed(given, threat.prior.size)})
+    else:
+        show(found)

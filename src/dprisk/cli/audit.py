@@ -1,8 +1,10 @@
 """The command `dprisk audit`."""
 
-import json
+import logging
 import sys
-from contextlib import redirect_stdout
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager, redirect_stdout
 from inspect import isroutine
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,6 @@ from dprisk.auditing.code.references import Reference
 from dprisk.auditing.code.target import Target
 from dprisk.auditing.report import AuditReport
 from dprisk.catalogue import MECHANISMS
-from dprisk.cli.cluster import workers
 from dprisk.cli.options import (
     FILE,
     Command,
@@ -32,8 +33,8 @@ from dprisk.cli.options import (
     taken,
 )
 from dprisk.cli.progress import live
-from dprisk.cli.subjects import number_of_records, require_spacing
-from dprisk.cli.threats import read_threat
+from dprisk.cli.subjects import read_threat
+from dprisk.cli.tables import show_json
 from dprisk.errors import ParameterError, fail, require
 from dprisk.guarantees import ApproxDP
 from dprisk.mechanisms import Mechanism
@@ -44,6 +45,7 @@ from dprisk.threat.threat import Threat
 
 OF_A_THREAT = {"prior", "knows", "within", "space"}
 VIOLATED, INTERRUPTED = 1, 130  # exit codes
+PATIENCE = "5s"  # for a cluster to answer, and to come back when it was lost
 
 
 def audit_command() -> Command:
@@ -97,7 +99,10 @@ def _audit(**given: Any) -> None:
     except AuditInterrupted as stop:
         report, interrupted = stop.report, True
         click.echo(err=True)  # behind ^C
-    click.echo(json.dumps(report.to_dict(), indent=2) if given["json"] else _told(report))
+    if given["json"]:
+        show_json(report.to_dict())
+    else:
+        click.echo(_told(report))
     context.exit(INTERRUPTED if interrupted else VIOLATED if report.verdict == "violated" else 0)
 
 
@@ -106,7 +111,7 @@ def _run(given: Options, typed: set[str]) -> AuditReport:
     listed = None if given["records"] is None else _records(given["records"])
     threat = None
     if typed & (OF_A_THREAT if entry is None else OF_A_THREAT - set(entry.takes)):
-        threat = read_threat(given, entry, number_of_records(entry, given), listed)
+        threat = read_threat(given, entry, listed)
     prior = None if threat is None else threat.prior
     subject, family = _code(given, prior, listed) if entry is None else (_mechanism(given, prior), None)
     require(given["delta"] is None or given["claim"] is not None, "--delta is part of a claim: give --claim as well.")
@@ -130,7 +135,7 @@ def _audited(given: Options, subject: Any, family: Mechanism | None, threat: Thr
         certified = decimals_down(anytime_epsilon(tally, given["alpha"], delta), 3)
         return f"{tally.answered} answered, epsilon >= {certified}"
 
-    with workers(given["cluster"], given["jobs"]) as (executor, n_jobs), live() as tell:
+    with _workers(given["cluster"], given["jobs"]) as (executor, n_jobs), live() as tell:
         return audit(
             subject,
             None if given["claim"] is None else ApproxDP(given["claim"], delta),
@@ -145,6 +150,28 @@ def _audited(given: Options, subject: Any, family: Mechanism | None, threat: Thr
         )
 
 
+@contextmanager
+def _workers(address: str | None, jobs: int) -> Iterator[tuple[Executor | None, int]]:
+    """The executor of the cluster at an address and its number of threads; without an address no executor, and `jobs`.
+
+    dask is imported for a cluster only. Runs are random, hence not pure: no block is taken from another audit.
+    """
+    if address is None:
+        yield None, jobs
+        return
+    try:
+        from distributed import Client
+    except ImportError:
+        fail("--cluster needs dask.distributed: install dprisk with the extra `cluster`.")
+    try:
+        client = Client(address, timeout=PATIENCE)
+    except Exception as problem:  # no answer, no address, or an answer of something that is no scheduler
+        raise ParameterError(f"No dask cluster answers at {address!r}, as in tcp://host:8786: {problem}.") from problem
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # that it is lost is said in one sentence
+    with client:
+        yield client.get_executor(pure=False), max(jobs, sum(client.nthreads().values()))
+
+
 def _mechanism(given: Options, prior: Prior | None) -> Mechanism:
     entry = given["mechanism"]
     for name, instead in (
@@ -156,8 +183,6 @@ def _mechanism(given: Options, prior: Prior | None) -> Mechanism:
         require(given[name] in (None, False), f"{flag(name)} is for code; {instead}.")
     size = given["size"] if prior is None else prior.size
     require(size is not None or entry.records == "nothing", "--size is missing: how many possible records are there?")
-    if prior is not None:
-        require_spacing(entry, prior)
     made: Mechanism = entry.make(taken(entry, given), size, flag)
     require(
         given["size"] in (None, made.size), f"--size says {given['size']} records, the {entry.name} has {made.size}."

@@ -1,9 +1,7 @@
 """The command `dprisk`: all its commands, and how it ends."""
 
-import json
 import sys
 from importlib import resources
-from typing import Any
 
 import click
 
@@ -12,11 +10,10 @@ from dprisk.assessment import assess
 from dprisk.bounds import REGISTRY
 from dprisk.calibration import calibrate
 from dprisk.catalogue import REGISTERS
-from dprisk.cli.assess import assess_command
+from dprisk.cli.assess import assess_command, calibrate_command
 from dprisk.cli.audit import audit_command
-from dprisk.cli.calibrate import calibrate_command
 from dprisk.cli.options import Command, option
-from dprisk.cli.tables import catalogue_table, options_table, registry_table, show, show_table
+from dprisk.cli.tables import show, show_catalogue, show_json, show_options, show_registry
 from dprisk.errors import DpriskError
 from dprisk.mechanisms import GRR
 from dprisk.threat.prior import Prior
@@ -48,15 +45,11 @@ def main() -> None:
         code = command().main(standalone_mode=False)
     except click.exceptions.Exit as leaving:
         code = leaving.exit_code
-    except (DpriskError, click.ClickException) as problem:
+    except (DpriskError, click.ClickException, MemoryError, OSError) as problem:
         message = problem.format_message() if isinstance(problem, click.ClickException) else str(problem)
+        if isinstance(problem, MemoryError):
+            message = "This needs more memory than there is; choose a smaller size."
         click.echo(f"Error: {message}", err=True)
-        code = 2
-    except MemoryError:
-        click.echo("Error: This needs more memory than there is; choose a smaller size.", err=True)
-        code = 2
-    except OSError as problem:
-        click.echo(f"Error: {problem}", err=True)
         code = 2
     except (click.Abort, KeyboardInterrupt):
         click.echo("Interrupted.", err=True)
@@ -74,10 +67,10 @@ def _help() -> None:
 def _bounds(json: bool) -> None:
     """Every bound dprisk knows: what it bounds, what it needs, who proved it."""
     if json:
-        _echo([bound.to_dict() for bound in REGISTRY])
+        show_json([bound.to_dict() for bound in REGISTRY])
         return
     for which in dict.fromkeys(bound.bounds for bound in REGISTRY):
-        show_table(registry_table(which, REGISTRY))
+        show_registry(which, REGISTRY)
 
 
 def _catalogue(json: bool) -> None:
@@ -85,11 +78,11 @@ def _catalogue(json: bool) -> None:
     options = {name: known for register in REGISTERS for name, known in register.options.items()}
     if json:
         told = {register.plural.replace(" ", "_"): [entry.to_dict() for entry in register] for register in REGISTERS}
-        _echo(told | {"options": [known.to_dict() for known in options.values()]})
+        show_json(told | {"options": [known.to_dict() for known in options.values()]})
         return
     for register in REGISTERS:
-        show_table(catalogue_table(register))
-    show_table(options_table(options.values()))
+        show_catalogue(register)
+    show_options(options.values())
 
 
 def _demo() -> None:
@@ -101,10 +94,5 @@ def _demo() -> None:
         f"A clinic asks each patient for one of {prior.size} diagnoses, by randomised response at epsilon "
         f"{DEMO_EPSILON:g}.\nThe attacker knows how common each diagnosis is, and nothing else.\n"
     )
-    risk = assess(GRR(prior.size, DEMO_EPSILON), threat)
-    show(risk)
+    show(assess(GRR(prior.size, DEMO_EPSILON), threat))
     click.echo(f"\n{calibrate(GRR(prior.size, DEMO_EPSILON), threat, advantage=DEMO_ADVANTAGE).sentence()}")
-
-
-def _echo(told: Any) -> None:
-    click.echo(json.dumps(told, indent=2))

@@ -1,7 +1,10 @@
-"""Answers and registers as tables on the terminal."""
+"""Answers and registers on the terminal."""
 
+import json
 from collections.abc import Iterable, Sequence
+from typing import Any
 
+import click
 from rich.console import Console
 from rich.table import Table
 
@@ -13,40 +16,34 @@ from dprisk.rounding import significant_up
 
 def show(answer: Answer) -> None:
     """Any answer: its table, then its sentence."""
-    show_table(_table(answer.about, ("what", "value", "meaning"), answer.rows))
+    _show_table(answer.about, ("what", "value", "meaning"), answer.rows)
     _console().print(answer.sentence(), soft_wrap=True)
 
 
-def show_table(table: Table) -> None:
-    """A table alone."""
-    _console().print(table)
+def show_json(told: Any) -> None:
+    """What a program reads."""
+    click.echo(json.dumps(told, indent=2))
 
 
-def bounds_table(values: Sequence[Value]) -> Table:
+def show_bounds(values: Iterable[Value]) -> None:
     """Every bound that applies, tightest first."""
-    lines = [
-        (
-            value.bound.bounds,
-            significant_up(value.number),
-            value.bound.name,
-            value.bound.source,
-            "yes" if value.attained else "",
-        )
-        for value in values
-    ]
-    return _table("Bounds that apply", ("bounds", "value", "name", "source", "attained"), lines)
+    lines = []
+    for value in values:
+        bound, attained = value.bound, "yes" if value.attained else ""
+        lines.append((bound.bounds, significant_up(value.number), bound.name, bound.source, attained))
+    _show_table("Bounds that apply", ("bounds", "value", "name", "source", "attained"), lines)
 
 
-def registry_table(which: str, registry: Iterable[Bound]) -> Table:
+def show_registry(which: str, registry: Iterable[Bound]) -> None:
     """The bounds on one quantity, with what they need and who proved them."""
     lines = [(bound.name, bound.needs(), bound.source) for bound in registry if bound.bounds == which]
-    return _table(f"Bounds on the {which}", ("name", "needs", "source"), lines)
+    _show_table(f"Bounds on the {which}", ("name", "needs", "source"), lines)
 
 
-def catalogue_table(register: Catalogue) -> Table:
+def show_catalogue(register: Catalogue) -> None:
     """The names in a register: what each stands for, the options it takes, what else it is called."""
     lines = [(entry.name, "\n".join(filter(None, _about(entry)))) for entry in register]
-    return _table(register.plural.capitalize(), ("name", "what it is"), lines)
+    _show_table(register.plural.capitalize(), ("name", "what it is"), lines)
 
 
 def _about(entry: Entry) -> tuple[str, ...]:
@@ -61,18 +58,18 @@ def _about(entry: Entry) -> tuple[str, ...]:
     )
 
 
-def options_table(options: Iterable[Option]) -> Table:
+def show_options(options: Iterable[Option]) -> None:
     """What every option means."""
-    return _table("Options", ("name", "meaning"), [(option.name, option.meaning) for option in options])
+    _show_table("Options", ("name", "meaning"), [(option.name, option.meaning) for option in options])
 
 
-def _table(title: str, headings: tuple[str, ...], lines: Sequence[Sequence[str]]) -> Table:
+def _show_table(title: str, headings: tuple[str, ...], lines: Sequence[Sequence[str]]) -> None:
     table = Table(title=title, title_justify="left")
     for heading in headings:
         table.add_column(heading, justify="right" if heading == "value" else "left")
     for line in lines:
         table.add_row(*line)
-    return table
+    _console().print(table)
 
 
 def _console() -> Console:

@@ -82,10 +82,10 @@ def nearest_position(mechanism: Additive, threat: Threat) -> Optimum | None:
 
     The best guess is the nearest position. Two neighbours are each mistaken for the other beyond the point half way
     between them, which is what their total variation lacks to 1: RAD is the sum of these variations, divided by m.
-    None for noise that is not known to be symmetric and to fall on either side.
+    None if outputs are cut off, or for noise that is not known to be symmetric and to fall on either side.
     """
     noise, m = mechanism.noise, mechanism.size
-    if not isinstance(noise, SymmetricNoise):
+    if not (mechanism.is_open and isinstance(noise, SymmetricNoise)):
         return None
     advantage = float(noise.variation(np.diff(np.sort(mechanism.positions))).sum()) / m
     return Optimum(np.array([advantage]), np.array([advantage + 1 / m]), None)

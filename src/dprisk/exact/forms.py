@@ -4,9 +4,9 @@ Structure first, then break points on a line, then enumeration of the outputs.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -23,8 +23,6 @@ from dprisk.registers import Register
 from dprisk.threat.prior import Prior
 from dprisk.threat.threat import Threat
 from dprisk.types import FloatArray
-
-Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -45,12 +43,11 @@ class Form:
 
 def solve(mechanism: Mechanism, threat: Threat) -> Optimum:
     """RAD and ReRo of the best attackers, exactly; refuses what would take an enumeration beyond reach."""
-
-    def optimum(form: Form, simple: Mechanism) -> Optimum | None:
-        found = form.optimum(simple, threat)
-        return None if found is None else replace(found, by=form.name)
-
-    return _by_first_form(mechanism, threat, optimum)
+    return next(
+        replace(found, by=form.name)
+        for form, simple in _forms(mechanism, threat)
+        if (found := form.optimum(simple, threat)) is not None
+    )
 
 
 def advantage_by_record(mechanism: Mechanism, threat: Threat) -> FloatArray:
@@ -62,17 +59,16 @@ def advantage_by_record(mechanism: Mechanism, threat: Threat) -> FloatArray:
         found = form.optimum(simple, threat)
         return None if found is None else found.by_record
 
-    return _by_first_form(mechanism, threat, by_record)
+    tried = (by_record(form, simple) for form, simple in _forms(mechanism, threat))
+    return next(found for found in tried if found is not None)
 
 
-def _by_first_form(mechanism: Mechanism, threat: Threat, compute: Callable[[Form, Mechanism], Found | None]) -> Found:
-    """What the first form that applies computes."""
+def _forms(mechanism: Mechanism, threat: Threat) -> Iterator[tuple[Form, Mechanism]]:
+    """The forms that apply, with what they are applied to; whoever needs one more is told that there is none."""
     require_match(mechanism, threat)
     simple = mechanism.sufficient()
-    for form in FORMS.entries:
-        if form.applies(simple, threat) and (found := compute(form, simple)) is not None:
-            return found
-    return fail(
+    yield from ((form, simple) for form in FORMS if form.applies(simple, threat))
+    fail(
         f"{mechanism!r} has {_many(simple.n_outputs)} outputs for {simple.size} records and no closed form for "
         "this threat, so the exact value is out of reach; `assess` estimates it.",
         TooLargeError,
@@ -103,7 +99,7 @@ def _many(count: float) -> str:
 
 def register(form: Form) -> None:
     """Add a closed form, to be tried after those that are there and before break points and enumeration."""
-    FORMS.add(form, before="break points")
+    FORMS.register(form, before="break points")
 
 
 def _of(kind: type, when: Callable[[Threat], bool] = lambda threat: True) -> Callable[[Any, Threat], bool]:
@@ -138,36 +134,24 @@ def _repeated_means(mechanism: VectorNoise, threat: Threat) -> Optimum | None:
 
 FORMS: Register[Form] = Register(
     "form",
-    (
-        Form(
-            "enclosed",
-            "dprisk, by RAD Theorem 4.3",
-            lambda mechanism, threat: isinstance(mechanism, OnInterval),
-            enclose,
-        ),
-        Form(
-            "sets",
-            "dprisk, theory 2a; RAD Examples 4.4-4.6 for nothing and for everything known",
-            _of(SetProtocol, lambda threat: threat.success.is_exact or threat.knows.is_all or _exactly(threat)),
-            closed_forms.set_protocol,
-        ),
-        Form("randomised response", "dprisk; RAD Example 4.4 if exact", _of(GRR), closed_forms.randomised_response),
-        Form(
-            "nearest position",
-            "RAD equations 70 and 75",
-            lambda mechanism, threat: isinstance(mechanism, Additive) and mechanism.is_open and _plainly(threat),
-            closed_forms.nearest_position,
-        ),
-        Form("histogram encoding", "dprisk", _of(SHE, _plainly), histogram_encoding),
-        Form("repeated means", "dprisk", _of(VectorNoise, _plainly), _repeated_means),
-        Form("right-angled means", "dprisk", _of(VectorGaussian), right_angled_means),
-        Form("break points", "RAD Theorem 4.3", _of(Additive), breakpoints.optimum, breakpoints.by_record),
-        Form(
-            "every output",
-            "RAD Theorem 4.3",
-            lambda mechanism, threat: mechanism.is_listable,
-            theorem.enumerate_outputs,
-            theorem.enumerate_by_record,
-        ),
+    Form("enclosed", "dprisk, by RAD Theorem 4.3", _of(OnInterval), enclose),
+    Form(
+        "sets",
+        "dprisk, theory 2a; RAD Examples 4.4-4.6 for nothing and for everything known",
+        _of(SetProtocol, lambda threat: threat.knows.is_all or _exactly(threat)),
+        closed_forms.set_protocol,
+    ),
+    Form("randomised response", "dprisk; RAD Example 4.4 if exact", _of(GRR), closed_forms.randomised_response),
+    Form("nearest position", "RAD equations 70 and 75", _of(Additive, _plainly), closed_forms.nearest_position),
+    Form("histogram encoding", "dprisk", _of(SHE, _plainly), histogram_encoding),
+    Form("repeated means", "dprisk", _of(VectorNoise, _plainly), _repeated_means),
+    Form("right-angled means", "dprisk", _of(VectorGaussian), right_angled_means),
+    Form("break points", "RAD Theorem 4.3", _of(Additive), breakpoints.optimum, breakpoints.by_record),
+    Form(
+        "every output",
+        "RAD Theorem 4.3",
+        lambda mechanism, threat: mechanism.is_listable,
+        theorem.enumerate_outputs,
+        theorem.enumerate_by_record,
     ),
 )
