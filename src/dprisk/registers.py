@@ -28,7 +28,7 @@ class Register(Generic[Entry]):
 
     def add(self, entry: Entry, before: str | None = None) -> None:
         """Add an entry at the end, or before another."""
-        require(entry.name not in self, f"There is a {self.kind} called {entry.name!r} already; choose another name.")
+        require(entry.name not in self, f"Another {self.kind} is called {entry.name!r} already; choose another name.")
         place = len(self) if before is None else self.entries.index(self[before])
         self.entries.insert(place, entry)
 
