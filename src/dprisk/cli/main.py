@@ -3,12 +3,14 @@
 import json
 import sys
 from importlib import resources
+from importlib.metadata import entry_points
 from typing import Any
 
 import click
 
 from dprisk import __version__
 from dprisk.assessment import assess
+from dprisk.attacks import NAMED
 from dprisk.bounds import REGISTRY
 from dprisk.calibration import calibrate
 from dprisk.catalogue import REGISTERS
@@ -16,7 +18,7 @@ from dprisk.cli.assess import assess_command
 from dprisk.cli.audit import audit_command
 from dprisk.cli.calibrate import calibrate_command
 from dprisk.cli.options import Command, option
-from dprisk.cli.tables import catalogue_table, options_table, registry_table, show, show_table
+from dprisk.cli.tables import attacks_table, catalogue_table, options_table, registry_table, show, show_table
 from dprisk.errors import DpriskError
 from dprisk.mechanisms import GRR
 from dprisk.threat.prior import Prior
@@ -45,6 +47,7 @@ def command() -> click.Group:
 def main() -> None:
     """Run the command: wrong input gets one sentence and exit code 2, never a traceback."""
     try:
+        _load_plugins()
         code = command().main(standalone_mode=False)
     except click.exceptions.Exit as leaving:
         code = leaving.exit_code
@@ -62,6 +65,16 @@ def main() -> None:
         click.echo("Interrupted.", err=True)
         code = 130
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _load_plugins() -> None:
+    """Import what installed packages name in the entry point group `dprisk.plugins`: it registers what it adds."""
+    for plugin in entry_points(group="dprisk.plugins"):
+        try:
+            plugin.load()
+        except Exception as problem:
+            why = f"{type(problem).__name__}: {problem}"
+            raise DpriskError(f"The plugin {plugin.name} cannot be loaded ({why}); repair or remove it.") from problem
 
 
 def _help() -> None:
@@ -82,13 +95,15 @@ def _bounds(json: bool) -> None:
 
 def _catalogue(json: bool) -> None:
     """Every name dprisk knows: what it stands for, the options it takes, what else it is called."""
+    attacks = [{key: getattr(attack, key) for key in ("name", "title", "explanation", "needs")} for attack in NAMED]
     options = {name: known for register in REGISTERS for name, known in register.options.items()}
     if json:
         told = {register.plural.replace(" ", "_"): [entry.to_dict() for entry in register] for register in REGISTERS}
-        _echo(told | {"options": [known.to_dict() for known in options.values()]})
+        _echo(told | {"attacks": attacks, "options": [known.to_dict() for known in options.values()]})
         return
     for register in REGISTERS:
         show_table(catalogue_table(register))
+    show_table(attacks_table(NAMED))
     show_table(options_table(options.values()))
 
 

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dprisk.answers import Answer
+from dprisk.attacks import NamedAttack
 from dprisk.bounds import Bound, Value
 from dprisk.catalogue import Catalogue, Entry, Option
 from dprisk.rounding import significant_up
@@ -59,6 +60,12 @@ def _about(entry: Entry) -> tuple[str, ...]:
         f"takes {takes}" if takes else "",
         f"also called {', '.join(entry.aliases)}" if entry.aliases else "",
     )
+
+
+def attacks_table(attacks: Iterable[NamedAttack]) -> Table:
+    """The attacks that have a name, with what each does."""
+    lines = [(attack.name, f"{attack.title}\n{attack.explanation}") for attack in attacks]
+    return _table("Attacks", ("name", "what it is"), lines)
 
 
 def options_table(options: Iterable[Option]) -> Table:
