@@ -12,6 +12,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from dprisk.attacks import make
+from dprisk.attacks.estimate import Guesser
 from dprisk.auditing import AuditInterrupted, Look, Running, as_target, audit, audit_recorded, recorded
 from dprisk.auditing.certify.anytime import anytime_epsilon
 from dprisk.auditing.certify.counts import Counts
@@ -68,6 +70,7 @@ def audit_command() -> Command:
             option("runs", int, "How often the code is run.", default=100_000, show_default=True),
             option("alpha", float, "Chance that the certificate is wrong.", default=0.01, show_default=True),
             option("seed", int, "Same seed, same report.", default=0, show_default=True),
+            option("attack", str, "Guess by this attack of `dprisk catalogue`, not by the likelihood.", metavar="NAME"),
             option("designs", int, "Sets of suspects that share the runs.", default=1, show_default=True),
             option("stop_early", bool, "Stop as soon as the claim is refuted."),
             option("jobs", int, "Worker processes.", default=1, show_default=True),
@@ -122,10 +125,21 @@ def _run(given: Options, typed: set[str]) -> AuditReport:
         given["cluster"] is None or given["timeout"] is None,
         "--timeout is kept in local processes only; leave it out with a --cluster.",
     )
-    return _audited(given, subject, family, threat)
+    known = subject if isinstance(subject, Mechanism) else family or subject.mechanism
+    look = Look(family, _attack(given["attack"], known, threat), given["designs"])
+    return _audited(given, subject, look, threat)
 
 
-def _audited(given: Options, subject: Any, family: Mechanism | None, threat: Threat | None) -> AuditReport:
+def _attack(name: str | None, mechanism: Mechanism | None, threat: Threat | None) -> Guesser | None:
+    """The attack of that name, on what the mechanism reports; the records are equally likely unless a threat says."""
+    if name is None:
+        return None
+    if mechanism is None:
+        return fail("--attack needs to know what outputs mean: give the --family of the code.")
+    return make(name, mechanism, threat or Threat(Prior.uniform(mechanism.size)))
+
+
+def _audited(given: Options, subject: Any, look: Look, threat: Threat | None) -> AuditReport:
     """The call of `audit`."""
     delta = given["delta"] or 0.0
 
@@ -144,7 +158,7 @@ def _audited(given: Options, subject: Any, family: Mechanism | None, threat: Thr
             alpha=given["alpha"],
             seed=given["seed"],
             stop_early=given["stop_early"],
-            look=Look(family=family, designs=given["designs"]),
+            look=look,
             running=Running(n_jobs, executor, given["store"], given["timeout"]),
             watch=None if tell is None else lambda tally, planned: tell(tally.runs, planned, known(tally)),
         )

@@ -2,18 +2,20 @@
 
 import sys
 from importlib import resources
+from importlib.metadata import entry_points
 
 import click
 
 from dprisk import __version__
 from dprisk.assessment import assess
+from dprisk.attacks import NAMED
 from dprisk.bounds import REGISTRY
 from dprisk.calibration import calibrate
 from dprisk.catalogue import REGISTERS
 from dprisk.cli.assess import assess_command, calibrate_command
 from dprisk.cli.audit import audit_command
 from dprisk.cli.options import Command, option
-from dprisk.cli.tables import show, show_catalogue, show_json, show_options, show_registry
+from dprisk.cli.tables import show, show_attacks, show_catalogue, show_json, show_options, show_registry
 from dprisk.errors import DpriskError
 from dprisk.mechanisms import GRR
 from dprisk.threat.prior import Prior
@@ -42,6 +44,7 @@ def command() -> click.Group:
 def main() -> None:
     """Run the command: wrong input gets one sentence and exit code 2, never a traceback."""
     try:
+        _load_plugins()
         code = command().main(standalone_mode=False)
     except click.exceptions.Exit as leaving:
         code = leaving.exit_code
@@ -55,6 +58,16 @@ def main() -> None:
         click.echo("Interrupted.", err=True)
         code = 130
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _load_plugins() -> None:
+    """Import what installed packages name in the entry point group `dprisk.plugins`: it registers what it adds."""
+    for plugin in entry_points(group="dprisk.plugins"):
+        try:
+            plugin.load()
+        except Exception as problem:
+            why = f"{type(problem).__name__}: {problem}"
+            raise DpriskError(f"The plugin {plugin.name} cannot be loaded ({why}); repair or remove it.") from problem
 
 
 def _help() -> None:
@@ -75,13 +88,15 @@ def _bounds(json: bool) -> None:
 
 def _catalogue(json: bool) -> None:
     """Every name dprisk knows: what it stands for, the options it takes, what else it is called."""
+    attacks = [{key: getattr(attack, key) for key in ("name", "title", "explanation", "needs")} for attack in NAMED]
     options = {name: known for register in REGISTERS for name, known in register.options.items()}
     if json:
         told = {register.plural.replace(" ", "_"): [entry.to_dict() for entry in register] for register in REGISTERS}
-        show_json(told | {"options": [known.to_dict() for known in options.values()]})
+        show_json(told | {"attacks": attacks, "options": [known.to_dict() for known in options.values()]})
         return
     for register in REGISTERS:
         show_catalogue(register)
+    show_attacks(NAMED)
     show_options(options.values())
 
 

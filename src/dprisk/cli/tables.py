@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dprisk.answers import Answer
+from dprisk.attacks import NamedAttack
 from dprisk.bounds import Bound, Value
 from dprisk.catalogue import Catalogue, Entry, Option
 from dprisk.rounding import significant_up
@@ -56,6 +57,12 @@ def _about(entry: Entry) -> tuple[str, ...]:
         f"takes {takes}" if takes else "",
         f"also called {', '.join(entry.aliases)}" if entry.aliases else "",
     )
+
+
+def show_attacks(attacks: Iterable[NamedAttack]) -> None:
+    """The attacks that have a name, with what each does."""
+    lines = [(attack.name, f"{attack.title}\n{attack.explanation}") for attack in attacks]
+    _show_table("Attacks", ("name", "what it is"), lines)
 
 
 def show_options(options: Iterable[Option]) -> None:
