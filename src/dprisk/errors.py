@@ -7,6 +7,12 @@ from typing import Any, NoReturn
 class DpriskError(Exception):
     """Anything dprisk refuses. The message says what was given, what is allowed, what to do."""
 
+    @classmethod
+    def unless(cls, condition: object, message: str) -> None:
+        """Raise it unless the condition holds."""
+        if not condition:
+            raise cls(message)
+
 
 class PriorError(DpriskError, ValueError):
     """These numbers are not a prior."""
@@ -57,10 +63,9 @@ class AuditedCodeError(DpriskError, RuntimeError):
         return type(self), (str(self), self.record, self.records, self.seed)
 
 
-def require(condition: bool, message: str, error: type[DpriskError] = ParameterError) -> None:
+def require(condition: object, message: str, error: type[DpriskError] = ParameterError) -> None:
     """Raise `error(message)` unless the condition holds."""
-    if not condition:
-        fail(message, error)
+    error.unless(condition, message)
 
 
 def fail(message: str, error: type[DpriskError] = ParameterError) -> NoReturn:
@@ -98,8 +103,8 @@ def as_epsilon(epsilon: Any) -> float:
 def as_noise_epsilon(noise: str, epsilon: Any, above: float = 1e-99) -> float:
     """The epsilon of noise whose scale is a range over epsilon, which must be a number one can compute with."""
     value = as_epsilon(epsilon)
-    require(
-        value > above, f"{noise} needs epsilon > {above:g}, got {value:g}: its scale would be too large", MechanismError
+    MechanismError.unless(
+        value > above, f"{noise} needs epsilon > {above:g}, got {value:g}: its scale would be too large"
     )
     return value
 
@@ -107,7 +112,7 @@ def as_noise_epsilon(noise: str, epsilon: Any, above: float = 1e-99) -> float:
 def as_scale(name: str, value: Any) -> float:
     """A scale of noise: neither its square nor the inverse of that overflows."""
     number = as_number(name, value)
-    require(1e-100 < number < 1e100, f"{name} must lie between 1e-100 and 1e100, got {number:g}", MechanismError)
+    MechanismError.unless(1e-100 < number < 1e100, f"{name} must lie between 1e-100 and 1e100, got {number:g}")
     return number
 
 

@@ -48,17 +48,15 @@ def from_opacus(
     require_relation(relation)
     total: Any = None
     for entry in listed(getattr(history, "history", history)):
-        require(
+        GuaranteeError.unless(
             isinstance(entry, Sequence) and len(entry) == 3,
             f"A history holds tuples (noise_multiplier, sample_rate, steps), got {entry!r}.",
-            GuaranteeError,
         )
         noise_multiplier, sample_rate, steps = entry
         _require_step(noise_multiplier, sample_rate, steps)
-        require(
+        TooLargeError.unless(
             noise_multiplier >= SMALLEST_NOISE,
             f"A noise multiplier of {noise_multiplier:g} is beyond the accountant; {SMALLEST_NOISE:g} is the least.",
-            TooLargeError,
         )
         step = privacy_loss_distribution.from_gaussian_mechanism(
             noise_multiplier,
@@ -68,7 +66,7 @@ def from_opacus(
         )
         phase = step.self_compose(steps)
         total = phase if total is None else total.compose(phase)
-    require(total is not None, "The history is empty; there is nothing to account for.", GuaranteeError)
+    GuaranteeError.unless(total is not None, "The history is empty; there is nothing to account for.")
     return PrivacyLoss(total, relation)
 
 
@@ -98,10 +96,8 @@ def from_opendp(measurement: Any, d_in: float | None = None) -> Guarantee:
     if d_in is None:
         known = {"SymmetricDistance": 2, "InsertDeleteDistance": 2, "ChangeOneDistance": 1, "HammingDistance": 1}
         d_in = known.get(metric.split("(")[0])
-        require(
-            d_in is not None,
-            f"How far does replacing one record move the input by {metric}? Pass d_in.",
-            GuaranteeError,
+        GuaranteeError.unless(
+            d_in is not None, f"How far does replacing one record move the input by {metric}? Pass d_in."
         )
     loss, measure = measurement.map(d_in), str(measurement.output_measure)
     if measure.startswith("MaxDivergence"):
@@ -113,7 +109,7 @@ def from_opendp(measurement: Any, d_in: float | None = None) -> Guarantee:
     if measure.startswith("Approximate(ZeroConcentratedDivergence") and loss[1] == 0:
         return ZCDP(float(loss[0]))
     readable = hasattr(loss, "delta") and not isinstance(loss, tuple)
-    require(readable, f"dprisk cannot read a privacy loss under {measure}.", GuaranteeError)
+    GuaranteeError.unless(readable, f"dprisk cannot read a privacy loss under {measure}.")
     return PrivacyLoss(_Profile(loss), "replace-one")
 
 
@@ -121,11 +117,10 @@ def as_guarantee(subject: Any) -> Guarantee:
     """A guarantee from whatever carries one: a `Guarantee`, a privacy loss distribution, an event, a measurement."""
     if isinstance(subject, Guarantee):
         return subject
-    require(
+    GuaranteeError.unless(
         not hasattr(subject, "get_delta_for_epsilon"),
         "A privacy loss distribution does not tell its neighbours: give PrivacyLoss(pld, 'replace-one'), or "
         "PrivacyLoss(pld, 'add-remove').to_replace_one().",
-        GuaranteeError,
     )
     if hasattr(subject, "history"):
         return from_opacus(subject)

@@ -125,25 +125,22 @@ class Guarantee(Adjustable):
 
     def require_replace_one(self) -> None:
         """Refuse a guarantee for another neighbouring relation, with the way out."""
-        require(
+        GuaranteeError.unless(
             self.relation == "replace-one",
             f"{self!r} is for adding or removing one record, the bounds are for replacing one; "
             "call to_replace_one() to convert it.",
-            GuaranteeError,
         )
 
 
 def as_rates(alpha: npt.ArrayLike) -> FloatArray:
     """False positive rates, checked."""
     places = as_floats(alpha, "False positive rates", GuaranteeError)
-    require(bool(np.all((places >= 0) & (places <= 1))), "A false positive rate must lie in [0, 1].")
+    require(np.all((places >= 0) & (places <= 1)), "A false positive rate must lie in [0, 1].")
     return places
 
 
 def require_relation(relation: str) -> None:
     """Refuse what is no neighbouring relation."""
-    require(
-        relation in ("replace-one", "add-remove"),
-        f"relation must be 'replace-one' or 'add-remove', got {relation!r}",
-        GuaranteeError,
+    GuaranteeError.unless(
+        relation in ("replace-one", "add-remove"), f"relation must be 'replace-one' or 'add-remove', got {relation!r}"
     )

@@ -220,10 +220,10 @@ class RenyiDP(_ByRenyi):
     def __post_init__(self) -> None:
         object.__setattr__(self, "orders", tuple(map(float, np.atleast_1d(self.orders))))
         object.__setattr__(self, "values", tuple(map(float, np.atleast_1d(self.values))))
-        require(len(self.orders) == len(self.values), "Give one value for each order.", GuaranteeError)
+        GuaranteeError.unless(len(self.orders) == len(self.values), "Give one value for each order.")
         proper = len(self.orders) > 0 and all(1 < order < math.inf for order in self.orders)
-        require(proper, "Renyi orders must be finite and above 1.", GuaranteeError)
-        require(all(value >= 0 for value in self.values), "Renyi divergences must be at least 0.", GuaranteeError)
+        GuaranteeError.unless(proper, "Renyi orders must be finite and above 1.")
+        GuaranteeError.unless(all(value >= 0 for value in self.values), "Renyi divergences must be at least 0.")
         require_relation(self.relation)
 
     @cached_property

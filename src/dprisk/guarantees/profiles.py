@@ -39,21 +39,19 @@ class TradeOff(Guarantee):
 
     def __post_init__(self) -> None:
         alpha, beta = (as_floats(part, "Error rates", GuaranteeError) for part in (self.alpha, self.beta))
-        require(
+        GuaranteeError.unless(
             alpha.ndim == 1 and alpha.size > 0 and alpha.shape == beta.shape,
             "Give at least one alpha, and one beta for each alpha.",
-            GuaranteeError,
         )
         pure = self.epsilon
-        require(
-            pure is None or as_number("epsilon", pure) >= 0, f"epsilon must be at least 0, got {pure}", GuaranteeError
+        GuaranteeError.unless(
+            pure is None or as_number("epsilon", pure) >= 0, f"epsilon must be at least 0, got {pure}"
         )
         inside = np.all((alpha >= 0) & (alpha <= 1) & (beta >= 0) & (beta <= 1))
-        require(bool(inside), "Error rates alpha and beta must lie in [0, 1].", GuaranteeError)
-        require(
-            bool(np.all(alpha + beta <= 1 + 1e-9)),
+        GuaranteeError.unless(inside, "Error rates alpha and beta must lie in [0, 1].")
+        GuaranteeError.unless(
+            np.all(alpha + beta <= 1 + 1e-9),
             "A trade-off curve lies at or below 1 - alpha; are these true positive rates (1 - beta)?",
-            GuaranteeError,
         )
         require_relation(self.relation)
         object.__setattr__(self, "alpha", alpha)
@@ -120,10 +118,9 @@ class PrivacyLoss(Guarantee):
     relation: Relation
 
     def __post_init__(self) -> None:
-        require(
+        GuaranteeError.unless(
             hasattr(self.pld, "get_delta_for_epsilon"),
             f"A privacy loss distribution has get_delta_for_epsilon; {type(self.pld).__name__} has not.",
-            GuaranteeError,
         )
         require_relation(self.relation)
 

@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, TooLargeError, as_epsilon, as_whole, require
+from dprisk.errors import MechanismError, TooLargeError, as_epsilon, as_whole
 from dprisk.guarantees import ApproxDP, Guarantee, PureDP, TradeOff
 from dprisk.guarantees.curves import Knots, lower_hull
 from dprisk.types import AnyArray, FloatArray, IntArray
@@ -62,10 +62,9 @@ class Mechanism(Adjustable):
 
     def _with(self, state: dict[str, Any]) -> Self:
         labels = state["labels"]
-        require(
+        MechanismError.unless(
             labels is None or len(labels) == self.size,
             f"{len(labels or ())} labels for {self.size} records; give each record its own.",
-            MechanismError,
         )
         return super()._with(state)
 
@@ -103,10 +102,9 @@ class Mechanism(Adjustable):
         mechanism than this one is known.
         """
         numbers = self._records(records)
-        require(
+        MechanismError.unless(
             np.unique(numbers).size == numbers.size > 0,
             "A mechanism is restricted to at least one record, each given once.",
-            MechanismError,
         )
         fewer = self._restricted(numbers.size)
         labels = None if self.labels is None else [self.labels[number] for number in numbers]
@@ -148,18 +146,16 @@ class Mechanism(Adjustable):
         return self.n_outputs * self.size <= LISTED_CELLS
 
     def _require_listable(self) -> None:
-        require(
+        TooLargeError.unless(
             self.is_listable,
             f"{self!r} has {self.n_outputs:.3g} outputs for {self.size} records, too many to go through them all.",
-            TooLargeError,
         )
 
     def matrix(self) -> FloatArray:
         """The whole channel as a row-stochastic matrix, records x outputs."""
-        require(
+        TooLargeError.unless(
             self.size * self.n_outputs <= MATRIX_CELLS,
             f"{self!r} has {self.size} x {self.n_outputs:.3g} entries, too many to hold at once.",
-            TooLargeError,
         )
         return np.concatenate(list(self.channel(1 << 12)), axis=1)
 
@@ -240,15 +236,13 @@ class Mechanism(Adjustable):
     def _records(self, records: npt.ArrayLike) -> IntArray:
         """Record numbers, checked."""
         numbers = np.atleast_1d(np.asarray(records))
-        require(
+        MechanismError.unless(
             numbers.ndim == 1 and np.issubdtype(numbers.dtype, np.integer),
             "Records are given by their numbers, a list of whole numbers.",
-            MechanismError,
         )
-        require(
-            numbers.size == 0 or bool(numbers.min() >= 0 and numbers.max() < self.size),
+        MechanismError.unless(
+            numbers.size == 0 or (numbers.min() >= 0 and numbers.max() < self.size),
             f"Record numbers must lie in 0..{self.size - 1}.",
-            MechanismError,
         )
         return numbers.astype(np.int64, copy=False)
 
@@ -261,13 +255,10 @@ class Repeated(Mechanism):
     """
 
     def __init__(self, mechanism: Mechanism, times: int) -> None:
-        require(
-            isinstance(mechanism, Mechanism), f"Only a mechanism can be repeated, not {mechanism!r}.", MechanismError
-        )
-        require(
+        MechanismError.unless(isinstance(mechanism, Mechanism), f"Only a mechanism can be repeated, not {mechanism!r}.")
+        MechanismError.unless(
             not getattr(mechanism, "pairs_outputs", False),
             "Repeat the two parts of a product, then take the product: the release is the same.",
-            MechanismError,
         )
         self.mechanism, self.times, self.size = mechanism, as_whole("times", times), mechanism.size
         self.labels = mechanism.labels
@@ -298,10 +289,9 @@ class Repeated(Mechanism):
 
     def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
         reports = np.asarray(outputs)
-        require(
+        MechanismError.unless(
             reports.ndim >= 2 and reports.shape[1] == self.times,
             f"An output of {self!r} holds {self.times} reports along its second axis.",
-            MechanismError,
         )
         parts = (self.mechanism.log_likelihood(reports[:, turn]) for turn in range(self.times))
         total: FloatArray = np.sum(list(parts), axis=0)

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, fail, require
+from dprisk.errors import MechanismError, fail
 from dprisk.guarantees import Guarantee
 from dprisk.mechanisms.base import Mechanism, Repeated
 from dprisk.mechanisms.tabled import Matrix
@@ -30,16 +30,13 @@ class Product(Mechanism):
 
     def __init__(self, first: Mechanism, second: Mechanism) -> None:
         for part in (first, second):
-            require(isinstance(part, Mechanism), f"A product takes two mechanisms, not {part!r}.", MechanismError)
-        require(
-            first.size == second.size,
-            f"Both mechanisms must take the same records: {first.size} and {second.size}.",
-            MechanismError,
+            MechanismError.unless(isinstance(part, Mechanism), f"A product takes two mechanisms, not {part!r}.")
+        MechanismError.unless(
+            first.size == second.size, f"Both mechanisms must take the same records: {first.size} and {second.size}."
         )
-        require(
+        MechanismError.unless(
             None in (first.labels, second.labels) or first.labels == second.labels,
             "Both mechanisms must name the same records in the same order; their labels differ.",
-            MechanismError,
         )
         self.first, self.second, self.size = first, second, first.size
         self.labels = second.labels if first.labels is None else first.labels
@@ -68,10 +65,9 @@ class Product(Mechanism):
         return self.first.sample(records, rng), self.second.sample(records, rng)
 
     def log_likelihood(self, outputs: Any) -> FloatArray:
-        require(
+        MechanismError.unless(
             isinstance(outputs, tuple) and len(outputs) == 2 and number_of(outputs[0]) == number_of(outputs[1]),
             f"Outputs of {self!r} are a pair of equally many outputs, the first's and the second's.",
-            MechanismError,
         )
         return self.first.log_likelihood(outputs[0]) + self.second.log_likelihood(outputs[1])
 
@@ -128,11 +124,11 @@ class OnAttribute(Mechanism):
     """
 
     def __init__(self, mechanism: Mechanism, values: Any, labels: Sequence[Any] | None = None) -> None:
-        require(isinstance(mechanism, Mechanism), f"A mechanism is needed, not {mechanism!r}.", MechanismError)
+        MechanismError.unless(isinstance(mechanism, Mechanism), f"A mechanism is needed, not {mechanism!r}.")
         if labels is not None:
             number = {label: place for place, label in enumerate(labels)}
             unknown = [value for value in values if value not in number]
-            require(not unknown, f"{unknown[:1]} is not among the labels.", MechanismError)
+            MechanismError.unless(not unknown, f"{unknown[:1]} is not among the labels.")
             values = [number[value] for value in values]
         self.mechanism = mechanism
         self.values = mechanism._records(values)
@@ -193,20 +189,18 @@ class PostProcessed(Matrix):
 
     def __init__(self, mechanism: Mechanism, output_map: npt.ArrayLike | Callable[[AnyArray], npt.ArrayLike]) -> None:
         table = mechanism.matrix()
-        require(
+        MechanismError.unless(
             not (callable(output_map) and isinstance(mechanism, Repeated)),
             "A repeated mechanism lists its outputs without their order, so a function of them may go wrong; "
             "give a value for each listed output, or use Product.",
-            MechanismError,
         )
         if callable(output_map):
             images = np.concatenate([np.atleast_1d(output_map(block)) for block in mechanism.outputs(1 << 12)])
         else:
             images = np.asarray(output_map)
-        require(
+        MechanismError.unless(
             images.shape == (table.shape[1],),
             f"The map must give one value for each of the {table.shape[1]} outputs, got shape {images.shape}.",
-            MechanismError,
         )
         self.values, code = np.unique(images, return_inverse=True)
         merged = np.zeros((self.values.size, table.shape[0]))

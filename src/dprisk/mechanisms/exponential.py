@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, as_epsilon, as_number, as_size, require
+from dprisk.errors import MechanismError, as_epsilon, as_number, as_size
 from dprisk.mechanisms.tabled import Tabled
 from dprisk.tables import as_floats
 from dprisk.threat.graphs import adjacency, distance_matrix
@@ -32,12 +32,10 @@ class Exponential(Tabled):
         table = np.asarray(utility)
         if table.dtype != np.float32:  # which holds hops on a graph exactly, in half the space
             table = as_floats(utility, "Utilities", MechanismError)
-        require(
-            table.ndim == 2 and table.size > 0,
-            f"Utilities are records x outputs, got shape {table.shape}.",
-            MechanismError,
+        MechanismError.unless(
+            table.ndim == 2 and table.size > 0, f"Utilities are records x outputs, got shape {table.shape}."
         )
-        require(bool(np.all(np.isfinite(table))), "Utilities must be finite numbers.", MechanismError)
+        MechanismError.unless(np.all(np.isfinite(table)), "Utilities must be finite numbers.")
         with np.errstate(over="ignore"):
             needed = float(np.max(table.max(axis=0) - table.min(axis=0)))
         self._utility = table
@@ -45,11 +43,10 @@ class Exponential(Tabled):
 
     def _start(self, size: int, epsilon: float, needed: float, sensitivity: float | None) -> None:
         given = needed if sensitivity is None else as_number("sensitivity", sensitivity)
-        require(needed < math.inf and given < math.inf, "Utilities and sensitivity must be finite.", MechanismError)
-        require(
+        MechanismError.unless(needed < math.inf and given < math.inf, "Utilities and sensitivity must be finite.")
+        MechanismError.unless(
             given >= needed * (1 - 1e-12),
             f"The utility changes by up to {needed:g} when the record is replaced, above the sensitivity {given:g}.",
-            MechanismError,
         )
         self.size, self.nominal_epsilon, self.sensitivity = size, as_epsilon(epsilon), given
         self._rate = self.nominal_epsilon / (2 * given) if given > 0 else 0.0
@@ -58,7 +55,7 @@ class Exponential(Tabled):
     def from_distances(cls, distances: npt.ArrayLike, epsilon: float, sensitivity: float | None = None) -> Exponential:
         """Utility is minus the distance, records x outputs."""
         table = np.asarray(distances)
-        require(bool(np.all(table >= 0)), "Distances must be numbers of at least 0.", MechanismError)
+        MechanismError.unless(np.all(table >= 0), "Distances must be numbers of at least 0.")
         return Exponential(-table, epsilon, sensitivity)
 
     @classmethod

@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, as_epsilon, as_noise_epsilon, as_scale, as_whole, require
+from dprisk.errors import MechanismError, as_epsilon, as_noise_epsilon, as_scale, as_whole
 from dprisk.guarantees import GaussianDP, Guarantee, TradeOff
 from dprisk.mechanisms.base import Mechanism
 from dprisk.mechanisms.local.histogram import SHE
@@ -41,13 +41,12 @@ class VectorNoise(Mechanism):
 
     def _set_means(self, means: npt.ArrayLike) -> None:
         array = as_floats(means, "The means", MechanismError)
-        require(
+        MechanismError.unless(
             array.ndim == 2 and array.size > 0,
             f"The means are a table with a row for each record and a column for each coordinate, "
             f"got shape {array.shape}.",
-            MechanismError,
         )
-        require(bool(np.all(np.abs(array) <= 1e50)), "The means must be finite numbers, at most 1e50.", MechanismError)
+        MechanismError.unless(np.all(np.abs(array) <= 1e50), "The means must be finite numbers, at most 1e50.")
         self.means, self.size = array, array.shape[0]
 
     def on_means(self, means: npt.ArrayLike) -> Self:
@@ -77,12 +76,11 @@ class VectorNoise(Mechanism):
     def rows(self, outputs: npt.ArrayLike) -> FloatArray:
         """Outputs, checked: one row of `dimension` numbers for each."""
         rows = as_floats(outputs, "Outputs", MechanismError)
-        require(
+        MechanismError.unless(
             rows.ndim == 2 and rows.shape[1] == self.dimension,
             f"Each output is a row of {self.dimension} numbers, got shape {rows.shape}.",
-            MechanismError,
         )
-        require(bool(np.all(np.isfinite(rows))), "Outputs must be finite numbers.", MechanismError)
+        MechanismError.unless(np.all(np.isfinite(rows)), "Outputs must be finite numbers.")
         return rows
 
 

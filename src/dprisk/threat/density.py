@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.errors import PriorError, as_number, fail, require
+from dprisk.errors import PriorError, as_number, fail
 from dprisk.tables import as_floats, listed
 from dprisk.types import FloatArray
 from dprisk.values import Value
@@ -135,10 +135,9 @@ class Beta(Density):
     def __init__(self, alpha: float, beta: float, low: float, high: float) -> None:
         self.low, self.high = _interval(low, high)
         self.alpha, self.beta_ = (as_number(name, value) for name, value in (("alpha", alpha), ("beta", beta)))
-        require(
+        PriorError.unless(
             min(self.alpha, self.beta_) >= 0.01 and max(self.alpha, self.beta_) <= 1e6,
             f"alpha and beta must lie in [0.01, 1e6], got {alpha:g} and {beta:g}",
-            PriorError,
         )
 
     def nodes(self, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -188,7 +187,7 @@ class Smooth(Density):
 
     def __init__(self, pdf: Callable[[FloatArray], FloatArray], low: float, high: float, name: str = "density") -> None:
         self.low, self.high = _interval(low, high)
-        require(callable(pdf), f"The density is a function of an array of numbers, not {pdf!r}.", PriorError)
+        PriorError.unless(callable(pdf), f"The density is a function of an array of numbers, not {pdf!r}.")
         self.pdf_given, self.name, self.total = pdf, name, 1.0
         grid = np.linspace(self.low, self.high, 1025)
         try:
@@ -196,18 +195,15 @@ class Smooth(Density):
         except Exception as problem:
             message = f"The density is called with an array of numbers and raised {type(problem).__name__}: {problem}"
             raise PriorError(message) from problem
-        require(
-            at.shape == (1023,) and bool(np.all(np.isfinite(at) & (at >= 0))),
+        PriorError.unless(
+            at.shape == (1023,) and np.all(np.isfinite(at) & (at >= 0)),
             "The density must give, for an array of numbers inside the interval, as many finite numbers of at least 0.",
-            PriorError,
         )
         coarse, fine = (float(self.nodes(edges)[1].sum()) for edges in (grid[::2], grid))
-        require(
-            abs(fine - 1) < 1e-6,
-            f"The density integrates to {fine:.8g} over [{self.low:g}, {self.high:g}], not to 1.",
-            PriorError,
+        PriorError.unless(
+            abs(fine - 1) < 1e-6, f"The density integrates to {fine:.8g} over [{self.low:g}, {self.high:g}], not to 1."
         )
-        require(abs(fine - coarse) < 1e-9, "The density is not smooth enough to be integrated.", PriorError)
+        PriorError.unless(abs(fine - coarse) < 1e-9, "The density is not smooth enough to be integrated.")
         self.total = fine
 
     def pdf(self, z: FloatArray) -> FloatArray:
@@ -255,16 +251,16 @@ def _kernel_estimate(values: Iterable[Any], low: float, high: float, bandwidth: 
 
     low, high = _interval(low, high)
     data = as_floats(listed(values), "The observed values", PriorError)
-    require(not bool(np.any(np.isnan(data))), "Some observed values are missing; drop or fill them first.", PriorError)
-    require(data.ndim == 1 and data.size > 1, "A kernel estimate needs at least two observed values.", PriorError)
-    require(bool(np.all((data >= low) & (data <= high))), f"Values must lie in [{low:g}, {high:g}].", PriorError)
+    PriorError.unless(not bool(np.any(np.isnan(data))), "Some observed values are missing; drop or fill them first.")
+    PriorError.unless(data.ndim == 1 and data.size > 1, "A kernel estimate needs at least two observed values.")
+    PriorError.unless(np.all((data >= low) & (data <= high)), f"Values must lie in [{low:g}, {high:g}].")
     centres, counts = np.unique(data, return_counts=True)
     if centres.size > KERNELS:
         step = (high - low) / KERNELS
         centres, counts = np.unique(low + step * np.round((data - low) / step), return_counts=True)
-    require(bandwidth is not None or bool(np.ptp(data) > 0), "All values coincide; give a bandwidth.", PriorError)
+    PriorError.unless(bandwidth is not None or np.ptp(data) > 0, "All values coincide; give a bandwidth.")
     width = _silverman(data) if bandwidth is None else as_number("bandwidth", bandwidth)
-    require(0 < width < math.inf, f"The bandwidth must be finite and above 0, got {width:g}.", PriorError)
+    PriorError.unless(0 < width < math.inf, f"The bandwidth must be finite and above 0, got {width:g}.")
     share = counts / (counts * (ndtr((high - centres) / width) - ndtr((low - centres) / width))).sum()
     return Kernels(centres, share, width)
 
@@ -277,9 +273,7 @@ def _silverman(data: FloatArray) -> float:
 
 def _interval(low: float, high: float) -> tuple[float, float]:
     ends = as_number("low", low), as_number("high", high)
-    require(
-        -math.inf < ends[0] < ends[1] < math.inf,
-        f"Needs finite low < high, got {ends[0]:g} and {ends[1]:g}.",
-        PriorError,
+    PriorError.unless(
+        -math.inf < ends[0] < ends[1] < math.inf, f"Needs finite low < high, got {ends[0]:g} and {ends[1]:g}."
     )
     return ends

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.errors import ThreatError, as_number, require
+from dprisk.errors import ThreatError, as_number
 from dprisk.types import AnyArray, FloatArray
 
 BLOCK_CELLS = 1 << 22
@@ -20,17 +20,16 @@ def adjacency(graph: Any, weight: str | None = None, nodes: Sequence[Any] | None
 
     if hasattr(graph, "nodes") and hasattr(graph, "edges"):
         return _of_networkx(graph, weight, nodes)
-    require(weight is None, "`weight` names an edge attribute of a networkx graph; a matrix has none.", ThreatError)
+    ThreatError.unless(weight is None, "`weight` names an edge attribute of a networkx graph; a matrix has none.")
     try:
         edges = sparse.csr_array(graph, dtype=float)
     except (TypeError, ValueError):
         raise ThreatError("A graph is a networkx graph or an adjacency matrix.") from None
-    require(
+    ThreatError.unless(
         edges.ndim == 2 and edges.shape[0] == edges.shape[1] and edges.shape[0] > 0,
         f"An adjacency matrix is square, got shape {edges.shape}.",
-        ThreatError,
     )
-    require(edges.nnz == 0 or bool(edges.data.min() >= 0), "Edge lengths must be at least 0.", ThreatError)
+    ThreatError.unless(edges.nnz == 0 or edges.data.min() >= 0, "Edge lengths must be at least 0.")
     return edges
 
 
@@ -39,20 +38,18 @@ def _of_networkx(graph: Any, weight: str | None, nodes: Sequence[Any] | None) ->
 
     order = list(graph.nodes) if nodes is None else list(nodes)
     place = {node: number for number, node in enumerate(order)}
-    require(
+    ThreatError.unless(
         len(place) == len(order) > 0 and set(place) == set(graph.nodes),
         "The records must be the nodes of the graph, each once: with fewer, ways through the others would be lost.",
-        ThreatError,
     )
     shortest: dict[tuple[int, int], float] = {}
     for start, end, data in graph.edges(data=True):
-        require(
+        ThreatError.unless(
             weight is None or weight in data,
             f"The edge from {start!r} to {end!r} has no {weight!r}; give every edge its length.",
-            ThreatError,
         )
         length = 1.0 if weight is None else as_number(f"The {weight} of an edge", data[weight])
-        require(length >= 0, f"The {weight} of an edge must be at least 0, got {length:g}.", ThreatError)
+        ThreatError.unless(length >= 0, f"The {weight} of an edge must be at least 0, got {length:g}.")
         for way in ((place[start], place[end]), (place[end], place[start]))[: 1 if graph.is_directed() else 2]:
             shortest[way] = min(length, shortest.get(way, length))  # of parallel edges the shortest counts
     rows, columns = np.array(list(shortest)).T if shortest else np.zeros((2, 0), dtype=int)
@@ -84,10 +81,9 @@ def distance_matrix(edges: Any) -> AnyArray:
     full = np.empty(edges.shape, dtype=np.float32 if np.all(edges.data == 1) else np.float64)
     for start, block in distances(edges):
         full[start : start + len(block)] = block
-    require(
-        bool(np.all(np.isfinite(full))),
+    ThreatError.unless(
+        np.all(np.isfinite(full)),
         "Some nodes cannot be reached from others, so their distance is infinite; keep one connected component "
         "(in a directed graph: use it undirected).",
-        ThreatError,
     )
     return full

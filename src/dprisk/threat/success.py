@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import ThreatError, TooLargeError, as_number, require
+from dprisk.errors import ThreatError, TooLargeError, as_number
 from dprisk.tables import as_floats, column, encode, listed
 from dprisk.threat.knowledge import refine
 from dprisk.threat.prior import Prior
@@ -84,10 +84,9 @@ class Ring(Success):
 
     def __post_init__(self) -> None:
         _require_distance(self.within)
-        require(
+        ThreatError.unless(
             (self.positions is None) == (self.circumference is None),
             "A ring with positions needs its circumference, and the other way round.",
-            ThreatError,
         )
 
     def reach(self, prior: Prior, groups: IntArray) -> Reach:
@@ -96,12 +95,11 @@ class Ring(Success):
             places = prior.positions()
             step = float(places[1] - places[0]) if prior.size > 1 else 1.0
             return windows(places - places[0], self.within, groups, step * prior.size)
-        require(0 < self.circumference < np.inf, "The circumference must be finite and above 0.", ThreatError)
+        ThreatError.unless(0 < self.circumference < np.inf, "The circumference must be finite and above 0.")
         places = _positions(self.positions, prior)
-        require(
-            bool(np.all((places >= 0) & (places < self.circumference))),
+        ThreatError.unless(
+            np.all((places >= 0) & (places < self.circumference)),
             f"Positions on a ring must lie in [0, {self.circumference:g}).",
-            ThreatError,
         )
         return windows(places, self.within, groups, self.circumference)
 
@@ -163,10 +161,9 @@ class Graph(Success):
         from dprisk.threat.graphs import adjacency, within
 
         edges = adjacency(self.graph, self.weight, prior.labels)
-        require(
+        ThreatError.unless(
             edges.shape[0] == prior.size,
             f"The graph has {edges.shape[0]} nodes, the prior {prior.size} records; they must be the same.",
-            ThreatError,
         )
         return sets(within(edges, self.within), groups)
 
@@ -188,16 +185,16 @@ class Attributes(Success):
     def __post_init__(self) -> None:
         if isinstance(self.columns, str):
             object.__setattr__(self, "columns", (self.columns,))
-        require(len(self.columns) > 0, "Name at least one secret column.", ThreatError)
-        require(isinstance(self.within, Mapping), "`within` maps a column's name to a distance.", ThreatError)
+        ThreatError.unless(len(self.columns) > 0, "Name at least one secret column.")
+        ThreatError.unless(isinstance(self.within, Mapping), "`within` maps a column's name to a distance.")
         for name, eta in self.within.items():
-            require(name in self.columns, f"`within` names {name!r}, which is not a secret column.", ThreatError)
+            ThreatError.unless(name in self.columns, f"`within` names {name!r}, which is not a secret column.")
             _require_distance(eta)
 
     def reach(self, prior: Prior, groups: IntArray) -> Reach:
         exact = [encode(column(self.table, name))[0] for name in self.columns if not self.within.get(name)]
         classes = refine(exact) if exact else np.zeros(prior.size, dtype=np.int64)
-        require(classes.size == prior.size, f"The table has {classes.size} rows for {prior.size} records.", ThreatError)
+        ThreatError.unless(classes.size == prior.size, f"The table has {classes.size} rows for {prior.size} records.")
         loose = {name: eta for name, eta in self.within.items() if eta > 0}
         if not loose:
             return windows(classes.astype(float), 0.0, groups)
@@ -235,13 +232,12 @@ class Balls(Success):
     def _members(self, prior: Prior, record: int) -> IntArray:
         ball = np.asarray(listed(self.ball(prior.name(record))))
         if ball.dtype == bool:
-            require(ball.shape == (prior.size,), f"A mask of shape {ball.shape} for {prior.size} records.", ThreatError)
+            ThreatError.unless(ball.shape == (prior.size,), f"A mask of shape {ball.shape} for {prior.size} records.")
             return np.flatnonzero(ball)
         whole = ball.size == 0 or (ball.ndim == 1 and np.issubdtype(ball.dtype, np.integer))
-        require(
-            bool(whole) and bool(np.all((ball >= 0) & (ball < prior.size))),
+        ThreatError.unless(
+            whole and np.all((ball >= 0) & (ball < prior.size)),
             f"The ball of guess {prior.name(record)!r} must be a mask or numbers of records in 0..{prior.size - 1}.",
-            ThreatError,
         )
         return np.unique(ball).astype(np.int64)
 
@@ -251,36 +247,34 @@ class Balls(Success):
 
 def _require_distance(within: float) -> None:
     value = as_number("The distance `within`", within)
-    require(
-        0 <= value < np.inf, f"The distance `within` must be a finite number of at least 0, got {within}.", ThreatError
+    ThreatError.unless(
+        0 <= value < np.inf, f"The distance `within` must be a finite number of at least 0, got {within}."
     )
 
 
 def _require_losses(values: AnyArray, shape: tuple[int, ...], records: int) -> None:
-    require(
+    ThreatError.unless(
         len(shape) == 2 and shape[0] > 0 and shape[1] == records,
         f"The loss matrix must be guesses x records with {records} columns, got shape {shape}.",
-        ThreatError,
     )
-    require(bool(np.all(values >= 0)), "Losses must be numbers of at least 0.", ThreatError)
+    ThreatError.unless(np.all(values >= 0), "Losses must be numbers of at least 0.")
 
 
 def _positions(positions: npt.ArrayLike | None, prior: Prior) -> FloatArray:
     if positions is None:
         return prior.positions()
     places = as_floats(positions, "Positions", ThreatError)
-    require(
-        places.shape == (prior.size,) and bool(np.all(np.isfinite(places))),
+    ThreatError.unless(
+        places.shape == (prior.size,) and np.all(np.isfinite(places)),
         f"Give one finite position for each of the {prior.size} records.",
-        ThreatError,
     )
     return places
 
 
 def _numeric(table: Table, name: str, size: int) -> FloatArray:
     values = as_floats(column(table, name), f"With `within`, the values of {name!r}", ThreatError)
-    require(values.size == size, f"The table has {values.size} rows for {size} records.", ThreatError)
-    require(bool(np.all(np.isfinite(values))), f"The column {name!r} has values that are not finite.", ThreatError)
+    ThreatError.unless(values.size == size, f"The table has {values.size} rows for {size} records.")
+    ThreatError.unless(np.all(np.isfinite(values)), f"The column {name!r} has values that are not finite.")
     return values
 
 
@@ -291,9 +285,7 @@ def _chebyshev_pairs(points: FloatArray) -> Any:
 
     tree = cKDTree(points)
     count = tree.count_neighbors(tree, 1.0, p=np.inf)
-    require(
-        count <= MOST_PAIRS, f"{count} pairs of records lie within these distances, too many to list.", TooLargeError
-    )
+    TooLargeError.unless(count <= MOST_PAIRS, f"{count} pairs of records lie within these distances, too many to list.")
     pairs = tree.query_pairs(1.0, p=np.inf, output_type="ndarray")
     rows = np.r_[np.arange(len(points)), pairs[:, 0], pairs[:, 1]]
     columns = np.r_[np.arange(len(points)), pairs[:, 1], pairs[:, 0]]

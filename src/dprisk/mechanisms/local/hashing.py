@@ -15,7 +15,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, as_epsilon, as_size, as_whole, fail, require
+from dprisk.errors import MechanismError, as_epsilon, as_size, as_whole, fail
 from dprisk.guarantees import Guarantee, PureDP, TradeOff
 from dprisk.mechanisms.base import LISTED_CELLS, Mechanism
 from dprisk.mechanisms.local.sets import GRR
@@ -102,10 +102,9 @@ class PolynomialHashes(HashFamily):
 
     def __init__(self, size: int, hash_range: int, prime: int | None = None) -> None:
         self.prime = _next_prime(max(size, hash_range)) if prime is None else as_whole("prime", prime, least=2)
-        require(
+        MechanismError.unless(
             size <= self.prime <= LARGEST_PRIME and _is_prime(self.prime),
             f"prime must be a prime number from {size}, the number of records, to 2^31 - 1, got {self.prime}",
-            MechanismError,
         )
         self.name = f"polynomial mod {self.prime}"
         self.count, self.size, self.hash_range = self.prime**2, self.prime, hash_range
@@ -149,16 +148,14 @@ class ListedHashes(HashFamily):
             listed = np.asarray(table)
         except ValueError:
             fail("A table of hashes needs rows of equal length.", MechanismError)
-        require(
+        MechanismError.unless(
             listed.ndim == 2 and listed.size > 0,
             f"A table of hashes has a row for each hash and a column for each record, got shape {listed.shape}.",
-            MechanismError,
         )
         whole = np.issubdtype(listed.dtype, np.integer)
-        require(
-            whole and bool(np.all((listed >= 0) & (listed < hash_range))),
+        MechanismError.unless(
+            whole and np.all((listed >= 0) & (listed < hash_range)),
             f"Hash values must be whole numbers in 0..{hash_range - 1}.",
-            MechanismError,
         )
         self.table: IntArray = listed.astype(np.int64)
         self.count, self.size = listed.shape
@@ -203,7 +200,7 @@ class ConcreteHashing(Mechanism):
     ) -> None:
         self.size, self.nominal_epsilon = as_size(size), as_epsilon(epsilon)
         self.hash_range = as_whole("hash_range", hash_range, least=2)
-        require(self.hash_range < 1 << 62, f"hash_range must be below 2^62, got {hash_range}", MechanismError)
+        MechanismError.unless(self.hash_range < 1 << 62, f"hash_range must be below 2^62, got {hash_range}")
         self.hashes = _as_family(hashes, self.size, self.hash_range)
         self._response = GRR(self.hash_range, self.nominal_epsilon)
         self.epsilon = self.nominal_epsilon if self.size > 1 and self.hashes.separation > 0 else 0.0
@@ -245,13 +242,12 @@ class ConcreteHashing(Mechanism):
     def _pairs(self, outputs: npt.ArrayLike) -> tuple[IntArray, IntArray]:
         pairs = np.atleast_2d(np.asarray(outputs))
         limits = [self.hashes.count, self.hash_range]
-        require(
+        MechanismError.unless(
             pairs.ndim == 2
             and pairs.shape[1] == 2
             and np.issubdtype(pairs.dtype, np.integer)
-            and bool(np.all((pairs >= 0) & (pairs < limits))),
+            and np.all((pairs >= 0) & (pairs < limits)),
             f"An output of {self!r} is a pair of whole numbers: a hash below {limits[0]}, a value below {limits[1]}.",
-            MechanismError,
         )
         numbers = pairs.astype(np.int64, copy=False)
         return numbers[:, 0], numbers[:, 1]
@@ -268,18 +264,16 @@ class ConcreteHashing(Mechanism):
 
 def _as_family(hashes: str | HashFamily | npt.ArrayLike, size: int, hash_range: int) -> HashFamily:
     if isinstance(hashes, str):
-        require(
+        MechanismError.unless(
             hashes in ("mixing", "polynomial"),
             f"hashes is 'mixing', 'polynomial', a table hashes x records or a HashFamily, got {hashes!r}",
-            MechanismError,
         )
         return MixingHashes(hash_range) if hashes == "mixing" else PolynomialHashes(size, hash_range)
     made = hashes if isinstance(hashes, HashFamily) else ListedHashes(hash_range, hashes)
-    require(
+    MechanismError.unless(
         size <= made.size and hash_range == made.hash_range,
         f"These hashes take {made.size} records to {made.hash_range} values; asked for are {size} records and "
         f"{hash_range} values.",
-        MechanismError,
     )
     return made
 
@@ -296,5 +290,5 @@ def _is_prime(number: int) -> bool:
 
 
 def _next_prime(least: int) -> int:
-    require(least <= LARGEST_PRIME, "The polynomial family takes at most 2^31 - 1 records or values.", MechanismError)
+    MechanismError.unless(least <= LARGEST_PRIME, "The polynomial family takes at most 2^31 - 1 records or values.")
     return next(number for number in range(max(2, least), LARGEST_PRIME + 1) if _is_prime(number))

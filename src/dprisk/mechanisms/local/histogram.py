@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, as_epsilon, as_noise_epsilon, as_number, as_size, require
+from dprisk.errors import MechanismError, as_epsilon, as_noise_epsilon, as_number, as_size
 from dprisk.guarantees import Guarantee, PureDP, TradeOff
 from dprisk.mechanisms.base import Mechanism
 from dprisk.mechanisms.local.bits import SAMPLE_CELLS
@@ -97,10 +97,9 @@ class SHE(Mechanism):
 
     def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
         values = np.atleast_2d(as_floats(outputs, "Outputs", MechanismError))
-        require(
-            values.ndim == 2 and values.shape[1] == self.size and bool(np.all(np.isfinite(values))),
+        MechanismError.unless(
+            values.ndim == 2 and values.shape[1] == self.size and np.all(np.isfinite(values)),
             f"An output of {self!r} is a row of {self.size} finite numbers.",
-            MechanismError,
         )
         rate = self.nominal_epsilon / 2
         noise = self.size * math.log(rate / 2) - (rate * np.abs(values)).sum(axis=1)
@@ -123,10 +122,9 @@ class THE(UnaryEncoding):
         self.nominal_epsilon = as_epsilon(epsilon)
         rate = self.nominal_epsilon / 2
         self.threshold = _best_threshold(rate) if threshold is None else as_number("threshold", threshold)
-        require(
+        MechanismError.unless(
             0 <= self.threshold <= 1,
             f"threshold must lie in [0, 1], between the two values of an entry, got {self.threshold:g}",
-            MechanismError,
         )
         below, above = -rate * (1 - self.threshold), -rate * self.threshold
         not_p, q = math.exp(below) / 2, math.exp(above) / 2

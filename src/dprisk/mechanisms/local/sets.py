@@ -22,7 +22,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, as_epsilon, as_size, as_whole, require
+from dprisk.errors import MechanismError, as_epsilon, as_size, as_whole
 from dprisk.guarantees import Guarantee, PureDP, TradeOff
 from dprisk.mechanisms.base import Mechanism
 from dprisk.mechanisms.local.bits import draw_subsets
@@ -111,10 +111,9 @@ class Rows(SetProtocol):
 
     def members(self, outputs: npt.ArrayLike) -> BoolArray:
         member = np.atleast_2d(np.asarray(outputs))
-        require(
-            member.ndim == 2 and member.shape[1] == self.size and bool(np.all((member == 0) | (member == 1))),
+        MechanismError.unless(
+            member.ndim == 2 and member.shape[1] == self.size and np.all((member == 0) | (member == 1)),
             f"An output of {self!r} is a row of {self.size} booleans.",
-            MechanismError,
         )
         return member.astype(bool, copy=False)
 
@@ -222,11 +221,10 @@ class SubsetSelection(FixedSize, Rows):
         size, epsilon = as_size(size), as_epsilon(epsilon)
         best = max(1, math.floor(size * expit(-epsilon)))
         chosen = best if subset_size is None else as_whole("subset_size", subset_size, least=0)
-        require(
+        MechanismError.unless(
             1 <= chosen <= max(1, size - 1),
             f"subset selection over {size} records reports between 1 and {max(1, size - 1)} of them, got subset_size="
             f"{subset_size}; at epsilon {epsilon:g} the best size is {best}, leave subset_size out to let it choose",
-            MechanismError,
         )
         super().__init__(size, epsilon, chosen)
 

@@ -54,7 +54,7 @@ class UnaryEncoding(AnyRow):
 
     def with_parameter(self, value: float) -> Self:
         shrink = math.exp(-as_epsilon(value))
-        require(0 < self.p < 1, f"with p = {self.p:g} the privacy parameter cannot be set", MechanismError)
+        MechanismError.unless(0 < self.p < 1, f"with p = {self.p:g} the privacy parameter cannot be set")
         return self.replace(q=self.p * shrink / (self.p * shrink + 1 - self.p))
 
     def hit(self, named: IntArray) -> FloatArray:

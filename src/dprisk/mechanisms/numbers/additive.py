@@ -11,7 +11,7 @@ from typing import Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, as_epsilon, as_noise_epsilon, as_number, as_size, fail, require
+from dprisk.errors import MechanismError, as_epsilon, as_noise_epsilon, as_number, as_size, fail
 from dprisk.guarantees import GaussianDP, Guarantee, PureDP, TradeOff
 from dprisk.mechanisms.base import Mechanism
 from dprisk.mechanisms.numbers.noise import GaussianNoise, LaplaceNoise, Noise
@@ -43,19 +43,16 @@ class Additive(Mechanism):
         interval: tuple[float, float] | None = None,
         ends: Ends = "clamp",
     ) -> None:
-        require(
-            isinstance(noise, Noise), f"A noise such as LaplaceNoise(1.0) is needed, not {noise!r}.", MechanismError
-        )
-        require(ends in ("clamp", "truncate"), f"ends must be 'clamp' or 'truncate', got {ends!r}", MechanismError)
+        MechanismError.unless(isinstance(noise, Noise), f"A noise such as LaplaceNoise(1.0) is needed, not {noise!r}.")
+        MechanismError.unless(ends in ("clamp", "truncate"), f"ends must be 'clamp' or 'truncate', got {ends!r}")
         self.is_equispaced = isinstance(positions, numbers.Number)
         self.positions = _equispaced(as_size(positions)) if self.is_equispaced else _positions(positions)
         self.size, self.noise, self.ends = self.positions.size, noise, ends
         self.interval = None if interval is None else _interval(interval)
         if self.is_truncated:
-            require(
-                bool(np.all(self._log_inside > LEAST_INSIDE)),
+            MechanismError.unless(
+                np.all(self._log_inside > LEAST_INSIDE),
                 "The interval is out of reach of a position: its noise never falls into it.",
-                MechanismError,
             )
 
     @property
@@ -98,11 +95,10 @@ class Additive(Mechanism):
         """The log of the density; at a clamped end, of the probability of that end."""
         value = np.atleast_1d(as_floats(outputs, "Outputs", MechanismError))
         low, high = self.bounds
-        require(bool(np.all(np.isfinite(value))), "Outputs must be finite numbers.", MechanismError)
-        require(
-            value.ndim == 1 and bool(np.all((value >= low) & (value <= high))),
+        MechanismError.unless(np.all(np.isfinite(value)), "Outputs must be finite numbers.")
+        MechanismError.unless(
+            value.ndim == 1 and np.all((value >= low) & (value <= high)),
             f"Outputs of {self!r} lie in [{low:g}, {high:g}], one number each.",
-            MechanismError,
         )
         logs = self.noise.log_density(value[:, None] - self.positions) - self._log_inside
         if self.interval is not None and self.ends == "clamp":
@@ -197,11 +193,11 @@ class Laplace(Additive):
         interval: tuple[float, float] | None = None,
         ends: Ends = "clamp",
     ) -> None:
-        require((epsilon is None) != (scale is None), "Laplace noise takes either epsilon or scale.", MechanismError)
+        MechanismError.unless((epsilon is None) != (scale is None), "Laplace noise takes either epsilon or scale.")
         if scale is None:
             epsilon = as_noise_epsilon("Laplace noise", epsilon)
             spread = 1.0 if isinstance(positions, numbers.Number) else float(np.ptp(_positions(positions)))
-            require(spread > 0, "All positions coincide; give the scale of the noise instead.", MechanismError)
+            MechanismError.unless(spread > 0, "All positions coincide; give the scale of the noise instead.")
             scale = spread / epsilon
         super().__init__(positions, LaplaceNoise(scale), interval, ends)
 
@@ -348,18 +344,15 @@ def _equispaced(size: int) -> FloatArray:
 
 def _positions(positions: npt.ArrayLike) -> FloatArray:
     places = as_floats(positions, "Positions", MechanismError)
-    require(
-        places.ndim == 1 and places.size > 0 and bool(np.all(np.isfinite(places))),
+    MechanismError.unless(
+        places.ndim == 1 and places.size > 0 and np.all(np.isfinite(places)),
         "Positions are a list of finite numbers, one for each record.",
-        MechanismError,
     )
     return places
 
 
 def _interval(interval: tuple[float, float]) -> tuple[float, float]:
-    require(np.shape(interval) == (2,), f"interval is a pair (low, high), got {interval!r}", MechanismError)
+    MechanismError.unless(np.shape(interval) == (2,), f"interval is a pair (low, high), got {interval!r}")
     low, high = (as_number("An end of the interval", end) for end in interval)
-    require(
-        -math.inf < low < high < math.inf, f"interval needs finite low < high, got {low:g}, {high:g}", MechanismError
-    )
+    MechanismError.unless(-math.inf < low < high < math.inf, f"interval needs finite low < high, got {low:g}, {high:g}")
     return low, high

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dprisk.errors import MechanismError, as_scale, require
+from dprisk.errors import MechanismError, as_scale
 from dprisk.types import FloatArray
 from dprisk.values import Value
 
@@ -216,17 +216,16 @@ class DensityNoise(Noise):
     def __post_init__(self) -> None:
         ends = np.array([-np.inf, np.inf])
         start, end = (float(value) for value in np.asarray(self.cdf(ends), dtype=float))
-        require(
+        MechanismError.unless(
             abs(start) < 1e-9 and abs(end - 1) < 1e-9,
             f"A distribution function rises from 0 to 1; this one rises from {start:g} to {end:g}.",
-            MechanismError,
         )
         places = self.quantile(np.linspace(0.05, 0.95, 19))
         middle, width = (places[1:] + places[:-1]) / 2, np.diff(places)
         step = 1e-4 * width
         slope = (self.cdf(middle + step) - self.cdf(middle - step)) / (2 * step)
         gap = float(np.max(np.abs(slope - self.pdf(middle)) / np.maximum(np.abs(slope), 1e-300)))
-        require(gap < 1e-2, "The density is not the slope of the distribution function.", MechanismError)
+        MechanismError.unless(gap < 1e-2, "The density is not the slope of the distribution function.")
 
     def log_density(self, x: FloatArray) -> FloatArray:
         with np.errstate(divide="ignore"):

@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, TooLargeError, as_epsilon, as_number, as_size, require
+from dprisk.errors import MechanismError, TooLargeError, as_epsilon, as_number, as_size
 from dprisk.guarantees import ZCDP, Guarantee, PureDP
 from dprisk.mechanisms.base import PAIRWISE_CELLS
 from dprisk.mechanisms.numbers.additive import Ends
@@ -42,7 +42,7 @@ class DiscreteAdditive(Tabled):
         interval: tuple[int, int] | None = None,
         ends: Ends = "clamp",
     ) -> None:
-        require(ends in ("clamp", "truncate"), f"ends must be 'clamp' or 'truncate', got {ends!r}", MechanismError)
+        MechanismError.unless(ends in ("clamp", "truncate"), f"ends must be 'clamp' or 'truncate', got {ends!r}")
         self.positions = _positions(positions)
         self.size, self.noise, self.ends = self.positions.size, noise, ends
         self.interval = None if interval is None else _interval(interval)
@@ -76,10 +76,8 @@ class DiscreteAdditive(Tabled):
         return np.exp(self._log_probability(slice(None), self.bounds[0] + outputs))
 
     def row(self, record: int) -> FloatArray:
-        require(
-            self.n_outputs <= LONGEST,
-            f"{self!r} has {self.n_outputs:.3g} outputs, too many to hold at once.",
-            TooLargeError,
+        TooLargeError.unless(
+            self.n_outputs <= LONGEST, f"{self!r} has {self.n_outputs:.3g} outputs, too many to hold at once."
         )
         place = np.arange(self.bounds[0], self.bounds[1] + 1)
         return np.exp(self._log_probability(slice(record, record + 1), place)).ravel()
@@ -108,12 +106,11 @@ class DiscreteAdditive(Tabled):
     def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
         numbers = np.atleast_1d(np.asarray(outputs))
         low, high = self.bounds
-        require(
+        MechanismError.unless(
             numbers.ndim == 1
             and np.issubdtype(numbers.dtype, np.integer)
             and (self.interval is None or bool(np.all((numbers >= low) & (numbers <= high)))),
             f"An output of {self!r} is a whole number" + (f" in {low}..{high}." if self.interval else "."),
-            MechanismError,
         )
         return self._log_probability(slice(None), np.clip(numbers, low, high)).T
 
@@ -186,12 +183,12 @@ class DiscreteLaplace(DiscreteAdditive):
         interval: tuple[int, int] | None = None,
         ends: Ends = "clamp",
     ) -> None:
-        require((epsilon is None) != (scale is None), "Laplace noise takes either epsilon or scale.", MechanismError)
+        MechanismError.unless((epsilon is None) != (scale is None), "Laplace noise takes either epsilon or scale.")
         if scale is None:
             epsilon = as_epsilon(epsilon)
-            require(epsilon > 0, "Laplace noise needs epsilon > 0: at 0 its scale is infinite", MechanismError)
+            MechanismError.unless(epsilon > 0, "Laplace noise needs epsilon > 0: at 0 its scale is infinite")
             spread = int(np.ptp(_positions(positions)))
-            require(spread > 0, "All positions coincide; give the scale of the noise instead.", MechanismError)
+            MechanismError.unless(spread > 0, "All positions coincide; give the scale of the noise instead.")
             scale = spread / epsilon
         super().__init__(positions, WholeLaplace(1 / _wide("scale", scale)), interval, ends)
 
@@ -276,9 +273,9 @@ class Geometric(DiscreteAdditive):
         size = as_size(size)
         epsilon = as_epsilon(epsilon)
         scale = max(size - 1, 1) if sensitivity is None else sensitivity
-        require(0 < scale < math.inf, f"sensitivity must be finite and above 0, got {sensitivity}", MechanismError)
+        MechanismError.unless(0 < scale < math.inf, f"sensitivity must be finite and above 0, got {sensitivity}")
         rate = epsilon / scale
-        require(rate < math.inf, f"sensitivity {scale:g} is too small for epsilon {epsilon:g}", MechanismError)
+        MechanismError.unless(rate < math.inf, f"sensitivity {scale:g} is too small for epsilon {epsilon:g}")
         super().__init__(size, WholeLaplace(rate), (0, size - 1), ends)
         self.nominal_epsilon, self.sensitivity = float(epsilon), float(scale)
 
@@ -291,26 +288,24 @@ def _positions(positions: npt.ArrayLike) -> IntArray:
     if np.ndim(positions) == 0:
         return np.arange(as_size(positions))
     places = as_floats(positions, "Positions", MechanismError)
-    require(
-        places.ndim == 1 and places.size > 0 and bool(np.all((np.abs(places) < LARGEST) & (places == np.rint(places)))),
+    MechanismError.unless(
+        places.ndim == 1 and places.size > 0 and np.all((np.abs(places) < LARGEST) & (places == np.rint(places))),
         "Positions are a list of whole numbers, one for each record.",
-        MechanismError,
     )
     return places.astype(np.int64)
 
 
 def _interval(interval: tuple[int, int]) -> tuple[int, int]:
-    require(np.shape(interval) == (2,), f"interval is a pair (low, high), got {interval!r}", MechanismError)
+    MechanismError.unless(np.shape(interval) == (2,), f"interval is a pair (low, high), got {interval!r}")
     low, high = (as_number("An end of the interval", end) for end in interval)
-    require(
+    MechanismError.unless(
         -LARGEST < low <= high < LARGEST and low.is_integer() and high.is_integer(),
         f"interval needs whole numbers low <= high, got {low:g}, {high:g}",
-        MechanismError,
     )
     return int(low), int(high)
 
 
 def _wide(name: str, value: float) -> float:
     number = as_number(name, value)
-    require(1e-9 < number < 1e12, f"{name} must lie between 1e-9 and 1e12, got {number:g}", MechanismError)
+    MechanismError.unless(1e-9 < number < 1e12, f"{name} must lie between 1e-9 and 1e12, got {number:g}")
     return number

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dprisk.errors import TooLargeError, require
+from dprisk.errors import TooLargeError
 from dprisk.types import FloatArray, IntArray
 from dprisk.values import Value
 
@@ -145,10 +145,9 @@ class WholeGaussian(WholeNoise):
     def log_between(self, low: FloatArray, high: FloatArray) -> FloatArray:
         """Summed term by term: a difference of two tails would lose the digits of a short interval."""
         low, high = np.broadcast_arrays(np.asarray(low, dtype=float), np.asarray(high, dtype=float))
-        require(
+        TooLargeError.unless(
             low.size * float((high - low).max()) <= LONGEST_SUM,
             f"An interval of {float((high - low).max()):.3g} outputs for {low.size} records is too long to add up.",
-            TooLargeError,
         )
         nearest = np.clip(0.0, low, high)
         total = np.zeros(low.shape)
