@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from dprisk.errors import GuaranteeError, as_epsilon, as_number, as_whole, fail, require
 from dprisk.guarantees.base import Guarantee, Relation, as_rates, require_relation
@@ -81,13 +82,11 @@ class ApproxDP(Guarantee):
         times = as_whole("times", times)
         if times == 1:
             return self
-        from scipy.special import bdtr
-
         p, q = 1 / (1 + math.exp(-self.epsilon)), math.exp(-self.epsilon) / (1 + math.exp(-self.epsilon))
         count = np.arange(times, -1, -1)
         hidden = (1 - self.delta) ** times
         # P(at least k responses point to the first): when it is true, and when the second is.
-        hit, alarm = bdtr(times - count, times, q), bdtr(times - count, times, p)
+        hit, alarm = scipy.special.bdtr(times - count, times, q), scipy.special.bdtr(times - count, times, p)
         places, heights = np.r_[0.0, hidden * alarm], np.r_[hidden, hidden * (1 - hit)]
         pure = times * self.epsilon if self.delta == 0 else None
         return TradeOff(places, heights, self.relation, linear=True, epsilon=pure)
@@ -142,19 +141,15 @@ class GaussianDP(Guarantee):
 
     def tradeoff(self, alpha: npt.ArrayLike) -> FloatArray:
         """Phi(Phi^-1(1 - alpha) - mu)."""
-        from scipy.special import ndtr, ndtri
-
-        return np.asarray(ndtr(-ndtri(as_rates(alpha)) - self.mu))
+        return np.asarray(scipy.special.ndtr(-scipy.special.ndtri(as_rates(alpha)) - self.mu))
 
     def delta_at(self, epsilon: float) -> float:
         """Balle and Wang 2018, Theorem 8."""
-        from scipy.special import log_ndtr, ndtr
-
         epsilon = as_epsilon(epsilon)
         if self.mu == 0:
             return 0.0
-        far = epsilon / self.mu
-        return float(max(0.0, ndtr(self.mu / 2 - far) - math.exp(epsilon + log_ndtr(-self.mu / 2 - far))))
+        far, normal = epsilon / self.mu, scipy.special
+        return float(max(0.0, normal.ndtr(self.mu / 2 - far) - math.exp(epsilon + normal.log_ndtr(-self.mu / 2 - far))))
 
     @property
     def total_variation(self) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from dprisk.errors import GuaranteeError, as_epsilon, as_number, as_whole, require
 from dprisk.guarantees.base import Guarantee, Relation, as_rates, require_relation
@@ -151,15 +152,13 @@ class PrivacyLoss(Guarantee):
         place = as_rates(alpha)
         if place.ndim > 0:
             return super().tradeoff(place)
-        from scipy.optimize import minimize_scalar
-
         rate = float(place)
 
         def depth(epsilon: float) -> float:
             delta = self.delta_at(epsilon)
             return -max(1 - delta - math.exp(epsilon) * rate, (1 - delta - rate) * math.exp(-epsilon), 0.0)
 
-        best = minimize_scalar(depth, bounds=(0.0, self._top), method="bounded", options={"xatol": 1e-5})
+        best = scipy.optimize.minimize_scalar(depth, bounds=(0.0, self._top), method="bounded", options={"xatol": 1e-5})
         return np.asarray(-min(best.fun, depth(0.0)))
 
     @cached_property

@@ -247,7 +247,37 @@ class Mechanism(Adjustable):
         return numbers.astype(np.int64, copy=False)
 
 
-class Repeated(Mechanism):
+class ByEpsilon(Mechanism):
+    """Made with an `epsilon`, its parameter: the nominal one, and the true one where there is something to hide."""
+
+    nominal_epsilon: float
+
+    @property
+    def parameter(self) -> Parameter:
+        return Parameter.epsilon(self.nominal_epsilon)
+
+    def with_parameter(self, value: float) -> Self:
+        return self.replace(epsilon=value)
+
+    @cached_property
+    def epsilon(self) -> float:
+        return self.nominal_epsilon if self.size > 1 else 0.0
+
+
+class Wrapped(Mechanism):
+    """Made of another mechanism, whose parameter it has."""
+
+    mechanism: Mechanism
+
+    @property
+    def parameter(self) -> Parameter | None:
+        return self.mechanism.parameter
+
+    def with_parameter(self, value: float) -> Self:
+        return self.replace(mechanism=self.mechanism.with_parameter(value))
+
+
+class Repeated(Wrapped):
     """`times` independent reports of the same record; an output holds them along its second axis.
 
     The order of the reports tells nothing, so outputs are listed by how often each report occurs:
@@ -270,11 +300,11 @@ class Repeated(Mechanism):
     @property
     def parameter(self) -> Parameter | None:
         """That of a report; what adds up over the reports, such as epsilon, is that of all of them."""
-        return _shared(self.mechanism.parameter, self.times)
+        one = self.mechanism.parameter
+        return replace(one, value=self.times * one.value) if one and one.adds_up else one
 
     def with_parameter(self, value: float) -> Self:
-        each = value / self.times if self.parameter and self.parameter.adds_up else value
-        return self.replace(mechanism=self.mechanism.with_parameter(each))
+        return super().with_parameter(value / self.times if self.parameter and self.parameter.adds_up else value)
 
     def pairwise_epsilon(self) -> FloatArray:
         return self.times * self.mechanism.pairwise_epsilon()
@@ -341,11 +371,6 @@ def _pairwise_knots(table: FloatArray, record: int) -> Knots:
     alpha = np.cumsum(np.take_along_axis(table, order, axis=1), axis=1)
     beta = 1 - np.cumsum(np.take_along_axis(own, order, axis=1), axis=1)
     return lower_hull(np.clip(alpha.ravel(), 0.0, 1.0), np.clip(beta.ravel(), 0.0, 1.0))
-
-
-def _shared(parameter: Parameter | None, times: int) -> Parameter | None:
-    """The parameter of so many releases."""
-    return replace(parameter, value=times * parameter.value) if parameter and parameter.adds_up else parameter
 
 
 def _batches(items: Iterator[Any], block: int) -> Iterator[list[Any]]:

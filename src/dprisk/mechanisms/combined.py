@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from dprisk.errors import MechanismError, fail
 from dprisk.guarantees import Guarantee
-from dprisk.mechanisms.base import Mechanism, Repeated
+from dprisk.mechanisms.base import Mechanism, Repeated, Wrapped
 from dprisk.mechanisms.tabled import Matrix
 from dprisk.mechanisms.vectors import VectorGaussian, as_vector_gaussian
 from dprisk.types import AnyArray, FloatArray, IntArray
@@ -113,7 +113,7 @@ class Product(Mechanism):
                 yield take(one, pairs[0]), take(two, pairs[1])
 
 
-class OnAttribute(Mechanism):
+class OnAttribute(Wrapped):
     """A mechanism that sees only one attribute of the record.
 
     `values[z]` is that attribute of record z: its number, or, with `labels`, one of the mechanism's record labels.
@@ -137,13 +137,6 @@ class OnAttribute(Mechanism):
     @cached_property
     def epsilon(self) -> float:
         return self.mechanism.epsilon if self._sees_all else super().epsilon
-
-    @property
-    def parameter(self) -> Parameter | None:
-        return self.mechanism.parameter
-
-    def with_parameter(self, value: float) -> Self:
-        return self.replace(mechanism=self.mechanism.with_parameter(value))
 
     def delta_at(self, epsilon: float) -> float:
         return self.mechanism.delta_at(epsilon) if self._sees_all else super().delta_at(epsilon)
@@ -179,7 +172,7 @@ class OnAttribute(Mechanism):
         return self.mechanism.outputs(block)
 
 
-class PostProcessed(Matrix):
+class PostProcessed(Wrapped, Matrix):
     """A mechanism followed by a map of its outputs.
 
     `output_map` gives a new output for each of the mechanism's, in the order in which it lists them: a list, or
@@ -207,13 +200,6 @@ class PostProcessed(Matrix):
         np.add.at(merged, code, table.T)
         super().__init__(merged.T)
         self.mechanism, self.labels = mechanism, mechanism.labels
-
-    @property
-    def parameter(self) -> Parameter | None:
-        return self.mechanism.parameter
-
-    def with_parameter(self, value: float) -> Self:
-        return self.replace(mechanism=self.mechanism.with_parameter(value))
 
 
 def number_of(outputs: Any) -> int:

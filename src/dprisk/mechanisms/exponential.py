@@ -11,16 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from dprisk.errors import MechanismError, as_epsilon, as_number, as_size
+from dprisk.mechanisms.base import ByEpsilon
 from dprisk.mechanisms.tabled import Tabled
 from dprisk.tables import as_floats
 from dprisk.threat.graphs import adjacency, distance_matrix
 from dprisk.types import AnyArray, FloatArray, IntArray
-from dprisk.values import Parameter
 
 Places = slice | IntArray | int
 
 
-class Exponential(Tabled):
+class Exponential(ByEpsilon, Tabled):
     """Output theta with probability proportional to exp(eps u(z, theta) / (2 sensitivity)).
 
     `utility` is records x outputs. The sensitivity is the largest difference that replacing the record makes to
@@ -85,10 +85,6 @@ class Exponential(Tabled):
         if not hasattr(graph, "nodes"):
             return mechanism
         return mechanism.labelled(graph.nodes if nodes is None else nodes)
-
-    @property
-    def parameter(self) -> Parameter:
-        return Parameter.epsilon(self.nominal_epsilon)
 
     def _scores(self, records: Places, outputs: Places) -> AnyArray:
         """u(z, theta) for all records and some outputs, or for one record and all outputs."""

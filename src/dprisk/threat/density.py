@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 
 from dprisk.errors import PriorError, as_number, fail
 from dprisk.tables import as_floats, listed
@@ -142,11 +143,9 @@ class Beta(Density):
 
     def nodes(self, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
         """In the scale of the distribution function, where no density is infinite."""
-        from scipy.special import betainc, betaincinv
-
-        share = betainc(self.alpha, self.beta_, self._unit(edges))
+        share = scipy.special.betainc(self.alpha, self.beta_, self._unit(edges))
         places, weights = _gauss(share)
-        z = betaincinv(self.alpha, self.beta_, np.clip(places, 0.0, 1.0))
+        z = scipy.special.betaincinv(self.alpha, self.beta_, np.clip(places, 0.0, 1.0))
         return np.clip(self.low + (self.high - self.low) * z, edges[:-1, None], edges[1:, None]), weights
 
     def extremes(self, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -159,16 +158,13 @@ class Beta(Density):
         return np.where(at[1:] > at[:-1], 1.0, np.where(at[1:] < at[:-1], -1.0, 0.0))
 
     def _pdf(self, edges: FloatArray) -> FloatArray:
-        from scipy.special import betaln
-
         unit = self._unit(edges)
         with np.errstate(divide="ignore", invalid="ignore"):
-            logs = [0.0 if power == 1 else (power - 1) * np.log(part) for power, part in self._factors(unit)]
-        at = np.exp(np.nan_to_num(logs[0] + logs[1], nan=0.0, posinf=np.inf) - betaln(self.alpha, self.beta_))
+            factors = (self.alpha, unit), (self.beta_, 1 - unit)
+            logs = [0.0 if power == 1 else (power - 1) * np.log(part) for power, part in factors]
+        scale = scipy.special.betaln(self.alpha, self.beta_)
+        at = np.exp(np.nan_to_num(logs[0] + logs[1], nan=0.0, posinf=np.inf) - scale)
         return np.broadcast_to(at / (self.high - self.low), unit.shape)
-
-    def _factors(self, unit: FloatArray) -> tuple[tuple[float, FloatArray], tuple[float, FloatArray]]:
-        return (self.alpha, unit), (self.beta_, 1 - unit)
 
     def _unit(self, z: FloatArray) -> FloatArray:
         return np.clip((z - self.low) / (self.high - self.low), 0.0, 1.0)
@@ -247,8 +243,6 @@ class Kernels(Value):
 
 
 def _kernel_estimate(values: Iterable[Any], low: float, high: float, bandwidth: float | None) -> Kernels:
-    from scipy.special import ndtr
-
     low, high = _interval(low, high)
     data = as_floats(listed(values), "The observed values", PriorError)
     PriorError.unless(not bool(np.any(np.isnan(data))), "Some observed values are missing; drop or fill them first.")
@@ -261,8 +255,8 @@ def _kernel_estimate(values: Iterable[Any], low: float, high: float, bandwidth: 
     PriorError.unless(bandwidth is not None or np.ptp(data) > 0, "All values coincide; give a bandwidth.")
     width = _silverman(data) if bandwidth is None else as_number("bandwidth", bandwidth)
     PriorError.unless(0 < width < math.inf, f"The bandwidth must be finite and above 0, got {width:g}.")
-    share = counts / (counts * (ndtr((high - centres) / width) - ndtr((low - centres) / width))).sum()
-    return Kernels(centres, share, width)
+    inside = scipy.special.ndtr((high - centres) / width) - scipy.special.ndtr((low - centres) / width)
+    return Kernels(centres, counts / (counts * inside).sum(), width)
 
 
 def _silverman(data: FloatArray) -> float:

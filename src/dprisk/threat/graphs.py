@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import scipy
 
 from dprisk.errors import ThreatError, as_number
 from dprisk.types import AnyArray, FloatArray
@@ -16,13 +17,11 @@ def adjacency(graph: Any, weight: str | None = None, nodes: Sequence[Any] | None
 
     `nodes` is the order of the rows: every node of the graph, once.
     """
-    from scipy import sparse
-
     if hasattr(graph, "nodes") and hasattr(graph, "edges"):
         return _of_networkx(graph, weight, nodes)
     ThreatError.unless(weight is None, "`weight` names an edge attribute of a networkx graph; a matrix has none.")
     try:
-        edges = sparse.csr_array(graph, dtype=float)
+        edges = scipy.sparse.csr_array(graph, dtype=float)
     except (TypeError, ValueError):
         raise ThreatError("A graph is a networkx graph or an adjacency matrix.") from None
     ThreatError.unless(
@@ -34,8 +33,6 @@ def adjacency(graph: Any, weight: str | None = None, nodes: Sequence[Any] | None
 
 
 def _of_networkx(graph: Any, weight: str | None, nodes: Sequence[Any] | None) -> Any:
-    from scipy import sparse
-
     order = list(graph.nodes) if nodes is None else list(nodes)
     place = {node: number for number, node in enumerate(order)}
     ThreatError.unless(
@@ -53,27 +50,24 @@ def _of_networkx(graph: Any, weight: str | None, nodes: Sequence[Any] | None) ->
         for way in ((place[start], place[end]), (place[end], place[start]))[: 1 if graph.is_directed() else 2]:
             shortest[way] = min(length, shortest.get(way, length))  # of parallel edges the shortest counts
     rows, columns = np.array(list(shortest)).T if shortest else np.zeros((2, 0), dtype=int)
-    return sparse.csr_array((list(shortest.values()), (rows, columns)), shape=(len(order), len(order)), dtype=float)
+    entries = (list(shortest.values()), (rows, columns))
+    return scipy.sparse.csr_array(entries, shape=(len(order), len(order)), dtype=float)
 
 
 def distances(edges: Any, limit: float = np.inf) -> Iterator[tuple[int, FloatArray]]:
     """Rows of the distance matrix in blocks: (first row, block), with inf beyond the limit."""
-    from scipy.sparse.csgraph import dijkstra
-
     hops = bool(np.all(edges.data == 1))
     step = max(1, BLOCK_CELLS // edges.shape[0])
     for start in range(0, edges.shape[0], step):
         rows = np.arange(start, min(start + step, edges.shape[0]))
-        yield start, dijkstra(edges, indices=rows, limit=limit, unweighted=hops)
+        yield start, scipy.sparse.csgraph.dijkstra(edges, indices=rows, limit=limit, unweighted=hops)
 
 
 def within(edges: Any, eta: float) -> Any:
     """A sparse 0/1 matrix: which nodes lie within eta of which."""
-    from scipy import sparse
-
     limit = eta * (1 + 1e-12)
-    blocks = [sparse.csr_array(block <= limit) for _, block in distances(edges, limit)]
-    return sparse.vstack(blocks, format="csr")
+    blocks = [scipy.sparse.csr_array(block <= limit) for _, block in distances(edges, limit)]
+    return scipy.sparse.vstack(blocks, format="csr")
 
 
 def distance_matrix(edges: Any) -> AnyArray:

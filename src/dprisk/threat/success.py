@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from dprisk.errors import ThreatError, TooLargeError, as_number
 from dprisk.tables import as_floats, column, encode, listed
@@ -122,10 +123,8 @@ class Distances(Success):
         _require_distance(self.within)
 
     def reach(self, prior: Prior, groups: IntArray) -> Reach:
-        from scipy import sparse
-
-        if sparse.issparse(self.matrix):
-            loss = sparse.csr_array(self.matrix).tocoo()  # csr adds up entries that are stored twice
+        if scipy.sparse.issparse(self.matrix):
+            loss = scipy.sparse.csr_array(self.matrix).tocoo()  # csr adds up entries that are stored twice
             _require_losses(loss.data, loss.shape, prior.size)
             rows, columns = loss.coords
             if loss.shape[0] == loss.shape[1]:
@@ -133,10 +132,10 @@ class Distances(Success):
                 rows, columns = np.r_[rows, unset], np.r_[columns, unset]
             near = np.r_[loss.data, np.zeros(rows.size - loss.data.size)] <= self.within * (1 + 1e-12)
             hits = (np.ones(np.count_nonzero(near)), (rows[near], columns[near]))
-            return sets(sparse.csr_array(hits, shape=loss.shape), groups)
+            return sets(scipy.sparse.csr_array(hits, shape=loss.shape), groups)
         dense = as_floats(self.matrix, "Losses", ThreatError)
         _require_losses(dense.ravel(), dense.shape, prior.size)
-        return sets(sparse.csr_array(dense <= self.within * (1 + 1e-12)), groups)
+        return sets(scipy.sparse.csr_array(dense <= self.within * (1 + 1e-12)), groups)
 
     def describe(self) -> str:
         return f"within {self.within:g} by the given distances"
@@ -222,12 +221,10 @@ class Balls(Success):
     ball: Callable[[Any], Iterable[Any]]
 
     def reach(self, prior: Prior, groups: IntArray) -> Reach:
-        from scipy import sparse
-
         rows = [self._members(prior, record) for record in range(prior.size)]
         starts = np.cumsum([0, *(row.size for row in rows)])
         hits = (np.ones(starts[-1]), np.concatenate(rows), starts)
-        return sets(sparse.csr_array(hits, shape=(prior.size, prior.size)), groups)
+        return sets(scipy.sparse.csr_array(hits, shape=(prior.size, prior.size)), groups)
 
     def _members(self, prior: Prior, record: int) -> IntArray:
         ball = np.asarray(listed(self.ball(prior.name(record))))
@@ -280,13 +277,10 @@ def _numeric(table: Table, name: str, size: int) -> FloatArray:
 
 def _chebyshev_pairs(points: FloatArray) -> Any:
     """A sparse 0/1 matrix of the pairs of points that differ by at most 1 in every coordinate."""
-    from scipy import sparse
-    from scipy.spatial import cKDTree
-
-    tree = cKDTree(points)
+    tree = scipy.spatial.cKDTree(points)
     count = tree.count_neighbors(tree, 1.0, p=np.inf)
     TooLargeError.unless(count <= MOST_PAIRS, f"{count} pairs of records lie within these distances, too many to list.")
     pairs = tree.query_pairs(1.0, p=np.inf, output_type="ndarray")
     rows = np.r_[np.arange(len(points)), pairs[:, 0], pairs[:, 1]]
     columns = np.r_[np.arange(len(points)), pairs[:, 1], pairs[:, 0]]
-    return sparse.csr_array((np.ones(rows.size), (rows, columns)), shape=(len(points), len(points)))
+    return scipy.sparse.csr_array((np.ones(rows.size), (rows, columns)), shape=(len(points), len(points)))

@@ -10,14 +10,13 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 from dprisk.errors import MechanismError, as_epsilon, as_size, as_whole, fail
 from dprisk.guarantees import Guarantee, PureDP, TradeOff
-from dprisk.mechanisms.base import LISTED_CELLS, Mechanism
+from dprisk.mechanisms.base import LISTED_CELLS, ByEpsilon
 from dprisk.mechanisms.local.sets import GRR
 from dprisk.mechanisms.local.unary import UnaryEncoding
 from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
@@ -26,7 +25,7 @@ from dprisk.values import Parameter, Value
 LARGEST_PRIME = (1 << 31) - 1  # a product of two residues fits 64 bits
 
 
-class LocalHashing(UnaryEncoding):
+class LocalHashing(ByEpsilon, UnaryEncoding):
     """Hash the record to one of g values with a random hash, report it by randomised response on g values.
 
     With an ideal hash (independent, uniform values) the report is as good as the set of records that hash to the
@@ -40,14 +39,6 @@ class LocalHashing(UnaryEncoding):
         others = (self.hash_range - 1) / self.hash_range
         contrast = -math.expm1(-epsilon) * others / (1 + lies)
         self._set(size, 1 / (1 + lies), lies / (1 + lies), 1 / self.hash_range, others, contrast)
-        self.epsilon = epsilon if self.size > 1 else 0.0
-
-    @property
-    def parameter(self) -> Parameter:
-        return Parameter.epsilon(self.nominal_epsilon)
-
-    def with_parameter(self, value: float) -> Self:
-        return self.replace(epsilon=value)
 
 
 class BLH(LocalHashing):
@@ -65,7 +56,6 @@ class OLH(LocalHashing):
         enough = min(given, 700.0)  # beyond, hash values never collide, and p and q change no more
         super().__init__(size, enough, round(math.exp(enough)) + 1)
         self.nominal_epsilon = given
-        self.epsilon = given if self.size > 1 else 0.0
 
     @property
     def parameter(self) -> Parameter:
@@ -174,7 +164,7 @@ class ListedHashes(HashFamily):
         return float(max(shares))
 
 
-class ConcreteHashing(Mechanism):
+class ConcreteHashing(ByEpsilon):
     """Draw a hash from a family, hash the record to one of `hash_range` values, report it by randomised response.
 
     An output is a pair: the number of the hash and the reported value. `hashes` is "mixing" (`MixingHashes`),
@@ -204,10 +194,6 @@ class ConcreteHashing(Mechanism):
         self.hashes = _as_family(hashes, self.size, self.hash_range)
         self._response = GRR(self.hash_range, self.nominal_epsilon)
         self.epsilon = self.nominal_epsilon if self.size > 1 and self.hashes.separation > 0 else 0.0
-
-    @property
-    def parameter(self) -> Parameter:
-        return Parameter.epsilon(self.nominal_epsilon)
 
     def delta_at(self, epsilon: float) -> float:
         """Hashes that tell two records apart do so as randomised response does; the others tell nothing."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy
 
 from dprisk.errors import TooLargeError
 from dprisk.types import FloatArray, IntArray
@@ -128,12 +129,10 @@ class WholeGaussian(WholeNoise):
 
         With wide noise by Euler's formula, unless k is so far out that few terms matter.
         """
-        from scipy.special import erfcx
-
         distinct, back = np.unique(k, return_inverse=True)
         slope = distinct / self.sigma**2
         smooth = (slope < 0.05) & (self.sigma >= SMOOTH)
-        integral = self.sigma * math.sqrt(math.pi / 2) * erfcx(distinct / (self.sigma * math.sqrt(2)))
+        integral = self.sigma * math.sqrt(math.pi / 2) * scipy.special.erfcx(distinct / (self.sigma * math.sqrt(2)))
         total = integral + 1 / 2 + slope / 12 - (slope**3 - 3 * slope / self.sigma**2) / 720
         further = np.arange(math.ceil(GAUSS_FAR * self.sigma) + 2.0 if self.sigma < SMOOTH else SMOOTH)
         summed = np.flatnonzero(~smooth)
