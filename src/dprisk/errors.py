@@ -1,6 +1,7 @@
 """The errors dprisk raises: one family, each named after what is wrong."""
 
 import numbers
+from math import inf
 from typing import Any, NoReturn
 
 
@@ -96,7 +97,7 @@ def as_whole(name: str, value: Any, least: int = 1) -> int:
 def as_epsilon(epsilon: Any) -> float:
     """A privacy parameter: finite and at least 0."""
     value = as_number("epsilon", epsilon)
-    require(0 <= value < float("inf"), f"epsilon must be a finite number of at least 0, got {value:g}")
+    require(0 <= value < inf, f"epsilon must be a finite number of at least 0, got {value:g}")
     return abs(value)  # -0.0 is 0
 
 
@@ -114,6 +115,13 @@ def as_scale(name: str, value: Any) -> float:
     number = as_number(name, value)
     MechanismError.unless(1e-100 < number < 1e100, f"{name} must lie between 1e-100 and 1e100, got {number:g}")
     return number
+
+
+def as_ends(low: Any, high: Any, error: type[DpriskError]) -> tuple[float, float]:
+    """The ends of an interval, in order."""
+    ends = as_number("low", low), as_number("high", high)
+    require(-inf < ends[0] < ends[1] < inf, f"Needs finite low < high, got {ends[0]:g} and {ends[1]:g}.", error)
+    return ends
 
 
 def as_size(size: Any) -> int:

@@ -81,14 +81,8 @@ def readable(column: Sequence[str]) -> list[int] | list[float] | None:
 
 def natural(column: Sequence[str]) -> list[Any]:
     """Text as numbers if it is how Python would write them (`10`), otherwise unchanged (`01234`)."""
-    for kind in (int, float):
-        try:
-            values = [kind(entry) for entry in column]
-        except ValueError:
-            continue
-        if [str(value) for value in values] == list(column):
-            return values
-    return list(column)
+    values = readable(column)
+    return values if values is not None and list(map(str, values)) == list(column) else list(column)
 
 
 def as_floats(values: Any, what: str, error: type[DpriskError]) -> FloatArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,7 @@ class Guarantee(Adjustable):
     """
 
     relation: Relation
+    _told: ClassVar[tuple[str, ...]] = ()  # its kind, and the names of its numbers
 
     @cached_property
     @abstractmethod
@@ -43,9 +44,10 @@ class Guarantee(Adjustable):
     def to_replace_one(self) -> Guarantee:
         """The guarantee for replacing a record, from one for adding or removing it; itself if it is one already."""
 
-    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """The kind and the numbers of the guarantee, ready for JSON."""
+        kind, *names = self._told
+        return {"kind": kind, **{name: getattr(self, name) for name in names}, "relation": self.relation}
 
     def guarantee(self) -> Guarantee:
         """Itself: so it can be asked as a mechanism is."""

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,7 @@ class ApproxDP(Guarantee):
     epsilon: float
     delta: float = 0.0
     relation: Relation = "replace-one"
+    _told: ClassVar[tuple[str, ...]] = "approx", "epsilon", "delta"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", as_epsilon(self.epsilon))
@@ -98,9 +99,6 @@ class ApproxDP(Guarantee):
         grown = (1 + math.exp(self.epsilon)) * self.delta if self.epsilon < 700 else float(self.delta > 0)
         return ApproxDP(2 * self.epsilon, min(1.0, grown))
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": "approx", "epsilon": self.epsilon, "delta": self.delta, "relation": self.relation}
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PureDP(ApproxDP):
@@ -109,13 +107,11 @@ class PureDP(ApproxDP):
     epsilon: float
     delta: float = field(default=0.0, init=False, repr=False)
     relation: Relation = "replace-one"
+    _told = "pure", "epsilon"
 
     def to_replace_one(self) -> PureDP:
         """Replacing is removing and adding: 2 epsilon."""
         return self if self.relation == "replace-one" else PureDP(2 * self.epsilon)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": "pure", "epsilon": self.epsilon, "relation": self.relation}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -129,6 +125,7 @@ class GaussianDP(Guarantee):
 
     mu: float
     relation: Relation = "replace-one"
+    _told = "gaussian", "mu"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", as_number("mu", self.mu))
@@ -169,15 +166,11 @@ class GaussianDP(Guarantee):
 
     def compose(self, times: int) -> GaussianDP:
         """mu grows with the square root."""
-        times = as_whole("times", times)
-        return GaussianDP(self.mu * math.sqrt(times), self.relation)
+        return GaussianDP(self.mu * math.sqrt(as_whole("times", times)), self.relation)
 
     def to_replace_one(self) -> GaussianDP:
         """Two steps of mu are one of 2 mu."""
         return self if self.relation == "replace-one" else GaussianDP(2 * self.mu)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": "gaussian", "mu": self.mu, "relation": self.relation}
 
 
 class _ByRenyi(Guarantee):
@@ -211,6 +204,7 @@ class RenyiDP(_ByRenyi):
     orders: Sequence[float]
     values: Sequence[float]
     relation: Relation = "replace-one"
+    _told = "renyi", "orders", "values"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "orders", tuple(map(float, np.atleast_1d(self.orders))))
@@ -240,9 +234,6 @@ class RenyiDP(_ByRenyi):
             GuaranteeError,
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": "renyi", "orders": self.orders, "values": self.values, "relation": self.relation}
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ZCDP(_ByRenyi):
@@ -250,6 +241,7 @@ class ZCDP(_ByRenyi):
 
     rho: float
     relation: Relation = "replace-one"
+    _told = "zcdp", "rho"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rho", as_number("rho", self.rho))
@@ -267,15 +259,11 @@ class ZCDP(_ByRenyi):
 
     def compose(self, times: int) -> ZCDP:
         """rho adds up."""
-        times = as_whole("times", times)
-        return ZCDP(self.rho * times, self.relation)
+        return ZCDP(self.rho * as_whole("times", times), self.relation)
 
     def to_replace_one(self) -> ZCDP:
         """Two steps of rho are one of 4 rho."""
         return self if self.relation == "replace-one" else ZCDP(4 * self.rho)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": "zcdp", "rho": self.rho, "relation": self.relation}
 
 
 def _variation_from_kl(divergence: float) -> float:

@@ -65,15 +65,6 @@ class TradeOff(Guarantee):
         alpha, beta = from_profile(epsilons, profile(epsilons))
         return cls(alpha, beta, linear=True, epsilon=epsilon)
 
-    @classmethod
-    def from_function(
-        cls, curve: Callable[[FloatArray], npt.ArrayLike], relation: Relation = "replace-one"
-    ) -> TradeOff:
-        """A convex curve given as a function of an array of alphas, sampled densely where it bends."""
-        tail = np.geomspace(1e-12, 0.5, 1000)
-        alpha = np.unique(np.concatenate([[0.0], tail, 1 - tail, [1.0]]))
-        return cls(alpha, np.asarray(curve(alpha), dtype=float), relation)
-
     @cached_property
     def knots(self) -> Knots:
         alpha, beta = np.asarray(self.alpha), np.asarray(self.beta)
@@ -117,6 +108,7 @@ class PrivacyLoss(Guarantee):
 
     pld: Any
     relation: Relation
+    _told = "privacy loss", "total_variation"
 
     def __post_init__(self) -> None:
         GuaranteeError.unless(
@@ -126,8 +118,7 @@ class PrivacyLoss(Guarantee):
         require_relation(self.relation)
 
     def delta_at(self, epsilon: float) -> float:
-        epsilon = as_epsilon(epsilon)
-        return float(min(1.0, self.pld.get_delta_for_epsilon(float(epsilon))))
+        return float(min(1.0, self.pld.get_delta_for_epsilon(as_epsilon(epsilon))))
 
     def epsilon_at(self, delta: float) -> float:
         require(0 <= delta <= 1, f"delta must lie in [0, 1], got {delta}")
@@ -168,8 +159,7 @@ class PrivacyLoss(Guarantee):
         return from_profile(epsilons, np.asarray(self.pld.get_delta_for_epsilon(epsilons), dtype=float))
 
     def compose(self, times: int) -> PrivacyLoss:
-        times = as_whole("times", times)
-        return PrivacyLoss(self.pld.self_compose(times), self.relation)
+        return PrivacyLoss(self.pld.self_compose(as_whole("times", times)), self.relation)
 
     def to_replace_one(self) -> Guarantee:
         """Two steps along the trade-off curve; accounting for replacement from the start is tighter."""
@@ -179,9 +169,6 @@ class PrivacyLoss(Guarantee):
     def _content(self) -> Hashable:
         """The distributions of other libraries do not compare; the curves that follow from them do."""
         return type(self), self.relation, content(self.knots)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": "privacy loss", "total_variation": self.total_variation, "relation": self.relation}
 
     def _summary(self) -> str:
         return f"PrivacyLoss(total variation {self.total_variation:.4g}, {self.relation})"

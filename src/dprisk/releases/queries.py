@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,41 +44,42 @@ class Query(ABC):
 
 
 @dataclass(frozen=True)
-class Count(Query):
+class OfColumn(Query):
+    """A question to one column."""
+
+    column: str
+
+    @property
+    def looks_at(self) -> tuple[str, ...]:
+        return (self.column,)
+
+
+@dataclass(frozen=True)
+class Count(OfColumn):
     """How many have this value in a column; `value` may be a function that says which values count.
 
     >>> Count("age", lambda age: age >= 65).answers({"age": [70, 30]}, {"age": [64, 65, 66]})
     array([1., 2., 2.])
     """
 
-    column: str
     value: Any
-
-    @property
-    def looks_at(self) -> tuple[str, ...]:
-        return (self.column,)
 
     def answers(self, data: Table, universe: Table) -> FloatArray:
         others, records = (column(table, self.column) for table in (data, universe))
-        if callable(self.value):
-            counts: Callable[[Any], bool] = self.value
-        else:
+        counts: Callable[[Any], bool] = self.value if callable(self.value) else partial(operator.eq, self.value)
+        if not callable(self.value):
             MechanismError.unless(
                 self.value in others or self.value in records,
                 f"No record has {self.value!r} in the column {self.column!r}; it holds {_some(records)}.",
             )
-            counts = self._has_the_value
         return sum(map(bool, map(counts, others))) + np.array([float(bool(counts(value))) for value in records])
 
     def describe(self) -> str:
         return f"{super().describe()} {'by a rule' if callable(self.value) else f'= {self.value}'}"
 
-    def _has_the_value(self, value: Any) -> bool:
-        return bool(value == self.value)
-
 
 @dataclass(frozen=True)
-class Sum(Query):
+class Sum(OfColumn):
     """The sum of a column of numbers.
 
     With `low` or `high`, values beyond are moved there first: the query is the sum of the clipped values. With both,
@@ -86,7 +89,6 @@ class Sum(Query):
     array([118., 165., 190.])
     """
 
-    column: str
     low: float | None = None
     high: float | None = None
 
@@ -99,10 +101,6 @@ class Sum(Query):
             self.low is None or self.high is None or self.low < self.high,
             f"low must be below high, got {self.low} and {self.high}",
         )
-
-    @property
-    def looks_at(self) -> tuple[str, ...]:
-        return (self.column,)
 
     def answers(self, data: Table, universe: Table) -> FloatArray:
         return math.fsum(self._values(data)) + self._values(universe)
@@ -161,7 +159,7 @@ class CellCounts(Query):
 
 
 @dataclass(frozen=True)
-class Histogram(CellCounts):
+class Histogram(OfColumn, CellCounts):
     """How many have each value of a column, or lie between each two neighbours of some `edges`.
 
     Without `categories` the cells are the values that occur in the data or the universe, sorted. Cells between edges
@@ -173,7 +171,6 @@ class Histogram(CellCounts):
            [1., 2.]])
     """
 
-    column: str
     categories: Sequence[Any] | None = None
     edges: Sequence[float] | None = None
 
@@ -193,10 +190,6 @@ class Histogram(CellCounts):
             MechanismError.unless(
                 places.size > 1 and np.all(np.diff(places) > 0), "Edges are at least two rising numbers."
             )
-
-    @property
-    def looks_at(self) -> tuple[str, ...]:
-        return (self.column,)
 
     def cells(self, data: Table, universe: Table) -> list[Any]:
         if self.edges is not None:

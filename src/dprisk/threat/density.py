@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from dprisk.errors import PriorError, as_number, fail
+from dprisk.errors import PriorError, as_ends, as_number, fail
 from dprisk.tables import as_floats, listed
 from dprisk.types import FloatArray
 from dprisk.values import Value
@@ -116,7 +116,7 @@ class Uniform(Density):
     """Every number of the interval equally likely."""
 
     def __init__(self, low: float, high: float) -> None:
-        self.low, self.high = _interval(low, high)
+        self.low, self.high = as_ends(low, high, PriorError)
 
     def nodes(self, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
         places, weights = _gauss(edges)
@@ -134,7 +134,7 @@ class Beta(Density):
     """The beta distribution, stretched to the interval. Its density may be infinite at the ends."""
 
     def __init__(self, alpha: float, beta: float, low: float, high: float) -> None:
-        self.low, self.high = _interval(low, high)
+        self.low, self.high = as_ends(low, high, PriorError)
         self.alpha, self.beta_ = (as_number(name, value) for name, value in (("alpha", alpha), ("beta", beta)))
         PriorError.unless(
             min(self.alpha, self.beta_) >= 0.01 and max(self.alpha, self.beta_) <= 1e6,
@@ -182,7 +182,7 @@ class Smooth(Density):
     """A density given by a function, taken to be smooth on the scale of a bin."""
 
     def __init__(self, pdf: Callable[[FloatArray], FloatArray], low: float, high: float, name: str = "density") -> None:
-        self.low, self.high = _interval(low, high)
+        self.low, self.high = as_ends(low, high, PriorError)
         PriorError.unless(callable(pdf), f"The density is a function of an array of numbers, not {pdf!r}.")
         self.pdf_given, self.name, self.total = pdf, name, 1.0
         grid = np.linspace(self.low, self.high, 1025)
@@ -243,7 +243,7 @@ class Kernels(Value):
 
 
 def _kernel_estimate(values: Iterable[Any], low: float, high: float, bandwidth: float | None) -> Kernels:
-    low, high = _interval(low, high)
+    low, high = as_ends(low, high, PriorError)
     data = as_floats(listed(values), "The observed values", PriorError)
     PriorError.unless(not bool(np.any(np.isnan(data))), "Some observed values are missing; drop or fill them first.")
     PriorError.unless(data.ndim == 1 and data.size > 1, "A kernel estimate needs at least two observed values.")
@@ -263,11 +263,3 @@ def _silverman(data: FloatArray) -> float:
     quarters = np.subtract(*np.percentile(data, [75, 25])) / 1.34
     spread = min(float(data.std()), float(quarters)) if quarters > 0 else float(data.std())
     return float(0.9 * spread * data.size**-0.2)
-
-
-def _interval(low: float, high: float) -> tuple[float, float]:
-    ends = as_number("low", low), as_number("high", high)
-    PriorError.unless(
-        -math.inf < ends[0] < ends[1] < math.inf, f"Needs finite low < high, got {ends[0]:g} and {ends[1]:g}."
-    )
-    return ends

@@ -51,40 +51,48 @@ class Exact(Success):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Line(Success):
+class Within(Success):
+    """The guess must lie `within` a distance of the record."""
+
+    within: float
+    _where: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        _require_distance(self.within)
+
+    def describe(self) -> str:
+        return f"within {self.within:g} {self._where}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Line(Within):
     """The guess must lie `within` this distance of the record on a line.
 
     Positions default to the prior's labels if these are numbers, and to 0, 1, 2, ... if none is. A distance that
     exceeds it by no more than rounding counts as it.
     """
 
-    within: float
     positions: npt.ArrayLike | None = None
-
-    def __post_init__(self) -> None:
-        _require_distance(self.within)
+    _where = "on a line"
 
     def reach(self, prior: Prior, groups: IntArray) -> Reach:
         return windows(_positions(self.positions, prior), self.within, groups)
 
-    def describe(self) -> str:
-        return f"within {self.within:g} on a line"
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Ring(Success):
+class Ring(Within):
     """The guess must lie `within` this distance of the record on a ring.
 
     Without positions the records stand around the ring in equal steps, in their order; the step is that of the prior's
     labels if these are numbers (which must then rise in equal steps), and 1 otherwise.
     """
 
-    within: float
     positions: npt.ArrayLike | None = None
     circumference: float | None = None
+    _where = "on a ring"
 
     def __post_init__(self) -> None:
-        _require_distance(self.within)
+        super().__post_init__()
         ThreatError.unless(
             (self.positions is None) == (self.circumference is None),
             "A ring with positions needs its circumference, and the other way round.",
@@ -104,23 +112,17 @@ class Ring(Success):
         )
         return windows(places, self.within, groups, self.circumference)
 
-    def describe(self) -> str:
-        return f"within {self.within:g} on a ring"
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Distances(Success):
+class Distances(Within):
     """The guess must lie `within` this distance of the record by a matrix of losses, guesses x records.
 
     The matrix may be dense or sparse. In a sparse one, entries that are not stored are farther than any distance,
     except the diagonal of a square matrix, which is 0.
     """
 
-    within: float
     matrix: Any
-
-    def __post_init__(self) -> None:
-        _require_distance(self.within)
+    _where = "by the given distances"
 
     def reach(self, prior: Prior, groups: IntArray) -> Reach:
         if scipy.sparse.issparse(self.matrix):
@@ -137,24 +139,17 @@ class Distances(Success):
         _require_losses(dense.ravel(), dense.shape, prior.size)
         return sets(scipy.sparse.csr_array(dense <= self.within * (1 + 1e-12)), groups)
 
-    def describe(self) -> str:
-        return f"within {self.within:g} by the given distances"
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Graph(Success):
+class Graph(Within):
     """The guess must lie `within` this distance of the record on a graph: in hops, or in the sum of an edge weight.
 
     `graph` is a networkx graph or a sparse adjacency matrix, its nodes in the order of the records (networkx: the
     prior's labels, if it has any). In a directed graph the way runs from the guess to the record.
     """
 
-    within: float
     graph: Any
     weight: str | None = None
-
-    def __post_init__(self) -> None:
-        _require_distance(self.within)
 
     def reach(self, prior: Prior, groups: IntArray) -> Reach:
         from dprisk.threat.graphs import adjacency, within

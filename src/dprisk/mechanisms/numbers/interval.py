@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, as_noise_epsilon, as_number, fail
+from dprisk.errors import MechanismError, as_ends, as_noise_epsilon, as_number, fail
 from dprisk.guarantees import Guarantee
 from dprisk.mechanisms.base import Mechanism
 from dprisk.mechanisms.numbers.additive import Additive, Gaussian, Laplace
@@ -148,8 +148,7 @@ class OnInterval(Mechanism):
 
 def _ends(low: float, high: float, sensitivity: float | None) -> tuple[float, float, float]:
     """The interval and what epsilon refers to, checked."""
-    low, high = as_number("low", low), as_number("high", high)
-    MechanismError.unless(-math.inf < low < high < math.inf, f"Needs finite low < high, got {low:g} and {high:g}.")
+    low, high = as_ends(low, high, MechanismError)
     reach = high - low if sensitivity is None else as_number("sensitivity", sensitivity)
     MechanismError.unless(reach >= (high - low) * (1 - 1e-12), f"The sensitivity is at least {high - low:g}.")
     return low, high, reach
