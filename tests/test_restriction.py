@@ -140,7 +140,7 @@ def test_a_restriction_is_a_mechanism_like_others() -> None:
     assert repr(fewer) == "SeenMembers(whole=SubsetSelection(size=20, epsilon=1, subset_size=6), size=3)"
     assert fewer.with_parameter(2.0).epsilon == 2.0
     assert fewer.n_outputs == 8
-    assert of(OUE(5, 1.0).labelled("abcde"), [1, 2]).labels is None
+    assert of(OUE(5, 1.0).labelled("abcde"), [1, 2]).labels == ("b", "c")
     for mechanism in (OUE(5, 1.0), SHE(5, 1.0), SubsetSelection(5, 1.0)):
         for some in ([1, 1], [5], []):
             with pytest.raises(MechanismError):

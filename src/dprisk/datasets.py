@@ -33,7 +33,7 @@ def adult(folder: str | Path, files: Sequence[str] = ("adult.data", "adult.test"
             fields = text.split(",")
             InputFileError.unless(
                 len(fields) == ADULT_FIELDS,
-                f"{path}, line {line} has {len(fields)} fields; the files of the Adult data set have {ADULT_FIELDS}.",
+                f"{path}, line {line} has {len(fields)} fields, not the {ADULT_FIELDS} of this data set.",
             )
             for name, place in ADULT_COLUMNS.items():
                 table[name].append(_whole(fields[place], name, path, line))
@@ -59,7 +59,6 @@ def _lines(path: Path) -> list[str]:
 
 def _whole(text: str, name: str, path: Path, line: int) -> int:
     entry = text.strip()
-    InputFileError.unless(
-        entry.isascii() and entry.isdigit(), f"{path}, line {line}: `{name}` must be a whole number, got {entry!r}."
-    )
+    if not (entry.isascii() and entry.isdigit()):
+        raise InputFileError(f"{path}, line {line}: `{name}` must be a whole number, got {entry!r}.")
     return int(entry)

@@ -88,9 +88,8 @@ def as_number(name: str, value: Any) -> float:
 def as_whole(name: str, value: Any, least: int = 1) -> int:
     """A whole number of at least `least`, or an error that names it; 5.0 and numpy integers count."""
     number = as_number(name, value)
-    require(
-        number.is_integer() and number >= least, f"{name} must be a whole number of at least {least}, got {value!r}"
-    )
+    if not (number.is_integer() and number >= least):
+        raise ParameterError(f"{name} must be a whole number of at least {least}, got {value!r}")
     return int(number)
 
 
@@ -104,9 +103,8 @@ def as_epsilon(epsilon: Any) -> float:
 def as_noise_epsilon(noise: str, epsilon: Any, above: float = 1e-99) -> float:
     """The epsilon of noise whose scale is a range over epsilon, which must be a number one can compute with."""
     value = as_epsilon(epsilon)
-    MechanismError.unless(
-        value > above, f"{noise} needs epsilon > {above:g}, got {value:g}: its scale would be too large"
-    )
+    if value <= above:
+        raise MechanismError(f"{noise} needs epsilon > {above:g}, got {value:g}: its scale would be too large")
     return value
 
 

@@ -35,18 +35,15 @@ def read_csv(path: str | Path) -> dict[str, list[str]]:
     for name in header:
         InputFileError.unless(header.count(name) == 1, f"{path} has two columns `{name}`; each needs its own name.")
     for line, row in rows[1:]:
-        InputFileError.unless(
-            len(row) == len(header),
-            f"{path}, line {line} has another number of fields ({len(row)}) than the header ({len(header)}).",
-        )
+        if len(row) != len(header):
+            raise InputFileError(f"{path}, line {line} has another number of fields ({len(row)}) than line 1.")
     return {name: [row[i] for _, row in rows[1:]] for i, name in enumerate(header)}
 
 
 def require_file(path: str | Path) -> Path:
     """A path to something that can be read."""
-    InputFileError.unless(
-        isinstance(path, str | Path) and str(path) != "", f"A file is named by its path, got {path!r}."
-    )
+    if not isinstance(path, str | Path) or str(path) == "":
+        raise InputFileError(f"A file is named by its path, got {path!r}.")
     path = Path(path)
     try:
         exists, readable = path.exists(), path.is_file()
@@ -96,10 +93,8 @@ def as_floats(values: Any, what: str, error: type[DpriskError]) -> FloatArray:
 
 def column_names(table: Table) -> list[str]:
     """The names of the columns of a data frame or of a mapping from name to values."""
-    ThreatError.unless(
-        hasattr(table, "columns") or isinstance(table, Mapping),
-        f"A table is a data frame or a mapping from column name to values, not {type(table).__name__}.",
-    )
+    if not (hasattr(table, "columns") or isinstance(table, Mapping)):
+        raise ThreatError(f"A table is a data frame or a mapping from name to column, not {type(table).__name__}.")
     return list(table.columns if hasattr(table, "columns") else table)
 
 
@@ -122,10 +117,8 @@ def listed(values: Any) -> list[Any]:
     for method in ("to_list", "tolist"):
         if hasattr(values, method):
             return list(getattr(values, method)())
-    ThreatError.unless(
-        isinstance(values, Iterable) and not isinstance(values, str | bytes),
-        f"A list of values is needed, got {values!r}.",
-    )
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise ThreatError(f"A list of values is needed, got {values!r}.")
     return list(values)
 
 

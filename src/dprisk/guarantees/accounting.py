@@ -97,10 +97,8 @@ def from_opacus(
     require_relation(relation)
     total: Any = None
     for entry in listed(getattr(history, "history", history)):
-        GuaranteeError.unless(
-            isinstance(entry, Sequence) and len(entry) == 3,
-            f"A history holds tuples (noise_multiplier, sample_rate, steps), got {entry!r}.",
-        )
+        if not (isinstance(entry, Sequence) and len(entry) == 3):
+            raise GuaranteeError(f"A history holds tuples (noise_multiplier, sample_rate, steps), got {entry!r}.")
         noise_multiplier, sample_rate, steps = entry
         _require_step(noise_multiplier, sample_rate, steps)
         TooLargeError.unless(
@@ -145,9 +143,8 @@ def from_opendp(measurement: Any, d_in: float | None = None) -> Guarantee:
     if d_in is None:
         known = {"SymmetricDistance": 2, "InsertDeleteDistance": 2, "ChangeOneDistance": 1, "HammingDistance": 1}
         d_in = known.get(metric.split("(")[0])
-        GuaranteeError.unless(
-            d_in is not None, f"How far does replacing one record move the input by {metric}? Pass d_in."
-        )
+        if d_in is None:
+            raise GuaranteeError(f"How far does replacing one record move the input by {metric}? Pass d_in.")
     loss, measure = measurement.map(d_in), str(measurement.output_measure)
     if measure.startswith("MaxDivergence"):
         return PureDP(float(loss))

@@ -143,6 +143,5 @@ def as_rates(alpha: npt.ArrayLike) -> FloatArray:
 
 def require_relation(relation: str) -> None:
     """Refuse what is no neighbouring relation."""
-    GuaranteeError.unless(
-        relation in ("replace-one", "add-remove"), f"relation must be 'replace-one' or 'add-remove', got {relation!r}"
-    )
+    if relation not in ("replace-one", "add-remove"):
+        raise GuaranteeError(f"relation must be 'replace-one' or 'add-remove', got {relation!r}")

@@ -40,20 +40,15 @@ class TradeOff(Guarantee):
 
     def __post_init__(self) -> None:
         alpha, beta = (as_floats(part, "Error rates", GuaranteeError) for part in (self.alpha, self.beta))
-        GuaranteeError.unless(
-            alpha.ndim == 1 and alpha.size > 0 and alpha.shape == beta.shape,
-            "Give at least one alpha, and one beta for each alpha.",
-        )
+        if not (alpha.ndim == 1 and alpha.size > 0 and alpha.shape == beta.shape):
+            raise GuaranteeError("Give at least one alpha, and one beta for each alpha.")
         pure = self.epsilon
-        GuaranteeError.unless(
-            pure is None or as_number("epsilon", pure) >= 0, f"epsilon must be at least 0, got {pure}"
-        )
+        if pure is not None and not as_number("epsilon", pure) >= 0:
+            raise GuaranteeError(f"epsilon must be at least 0, got {pure}")
         inside = np.all((alpha >= 0) & (alpha <= 1) & (beta >= 0) & (beta <= 1))
         GuaranteeError.unless(inside, "Error rates alpha and beta must lie in [0, 1].")
-        GuaranteeError.unless(
-            np.all(alpha + beta <= 1 + 1e-9),
-            "A trade-off curve lies at or below 1 - alpha; are these true positive rates (1 - beta)?",
-        )
+        if not np.all(alpha + beta <= 1 + 1e-9):
+            raise GuaranteeError("A trade-off curve is at or below 1 - alpha; are these true positive rates, 1 - beta?")
         require_relation(self.relation)
         object.__setattr__(self, "alpha", alpha)
         object.__setattr__(self, "beta", beta)
@@ -111,10 +106,8 @@ class PrivacyLoss(Guarantee):
     _told = "privacy loss", "total_variation"
 
     def __post_init__(self) -> None:
-        GuaranteeError.unless(
-            hasattr(self.pld, "get_delta_for_epsilon"),
-            f"A privacy loss distribution has get_delta_for_epsilon; {type(self.pld).__name__} has not.",
-        )
+        if not hasattr(self.pld, "get_delta_for_epsilon"):
+            raise GuaranteeError(f"A privacy loss has get_delta_for_epsilon; {type(self.pld).__name__} has not.")
         require_relation(self.relation)
 
     def delta_at(self, epsilon: float) -> float:

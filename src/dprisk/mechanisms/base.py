@@ -62,10 +62,8 @@ class Mechanism(Adjustable):
 
     def _with(self, state: dict[str, Any]) -> Self:
         labels = state["labels"]
-        MechanismError.unless(
-            labels is None or len(labels) == self.size,
-            f"{len(labels or ())} labels for {self.size} records; give each record its own.",
-        )
+        if labels is not None and len(labels) != self.size:
+            raise MechanismError(f"{len(labels)} labels for {self.size} records; give each record its own.")
         return super()._with(state)
 
     def repeat(self, times: int) -> Repeated:
@@ -102,10 +100,8 @@ class Mechanism(Adjustable):
         mechanism than this one is known.
         """
         numbers = self._records(records)
-        MechanismError.unless(
-            np.unique(numbers).size == numbers.size > 0,
-            "A mechanism is restricted to at least one record, each given once.",
-        )
+        if not np.unique(numbers).size == numbers.size > 0:
+            raise MechanismError("A mechanism is restricted to at least one record, each given once.")
         fewer = self._restricted(numbers.size)
         labels = None if self.labels is None else [self.labels[number] for number in numbers]
         return None if fewer is None else fewer.labelled(labels)
@@ -148,15 +144,13 @@ class Mechanism(Adjustable):
     def _require_listable(self) -> None:
         TooLargeError.unless(
             self.is_listable,
-            f"{self!r} has {self.n_outputs:.3g} outputs for {self.size} records, too many to go through them all.",
+            f"{self!r} has {self.n_outputs:.3g} outputs for {self.size} records, too many to go through.",
         )
 
     def matrix(self) -> FloatArray:
         """The whole channel as a row-stochastic matrix, records x outputs."""
-        TooLargeError.unless(
-            self.size * self.n_outputs <= MATRIX_CELLS,
-            f"{self!r} has {self.size} x {self.n_outputs:.3g} entries, too many to hold at once.",
-        )
+        if self.size * self.n_outputs > MATRIX_CELLS:
+            raise TooLargeError(f"{self!r} has {self.size} x {self.n_outputs:.3g} entries, too many to hold at once.")
         return np.concatenate(list(self.channel(1 << 12)), axis=1)
 
     @cached_property
@@ -236,14 +230,10 @@ class Mechanism(Adjustable):
     def _records(self, records: npt.ArrayLike) -> IntArray:
         """Record numbers, checked."""
         numbers = np.atleast_1d(np.asarray(records))
-        MechanismError.unless(
-            numbers.ndim == 1 and np.issubdtype(numbers.dtype, np.integer),
-            "Records are given by their numbers, a list of whole numbers.",
-        )
-        MechanismError.unless(
-            numbers.size == 0 or (numbers.min() >= 0 and numbers.max() < self.size),
-            f"Record numbers must lie in 0..{self.size - 1}.",
-        )
+        if not (numbers.ndim == 1 and np.issubdtype(numbers.dtype, np.integer)):
+            raise MechanismError("Records are given by their numbers, a list of whole numbers.")
+        if numbers.size > 0 and not (numbers.min() >= 0 and numbers.max() < self.size):
+            raise MechanismError(f"Record numbers must lie in 0..{self.size - 1}.")
         return numbers.astype(np.int64, copy=False)
 
 
@@ -286,10 +276,8 @@ class Repeated(Wrapped):
 
     def __init__(self, mechanism: Mechanism, times: int) -> None:
         MechanismError.unless(isinstance(mechanism, Mechanism), f"Only a mechanism can be repeated, not {mechanism!r}.")
-        MechanismError.unless(
-            not getattr(mechanism, "pairs_outputs", False),
-            "Repeat the two parts of a product, then take the product: the release is the same.",
-        )
+        if getattr(mechanism, "pairs_outputs", False):
+            raise MechanismError("Repeat the two parts of a product, then take the product: the release is the same.")
         self.mechanism, self.times, self.size = mechanism, as_whole("times", times), mechanism.size
         self.labels = mechanism.labels
 
@@ -319,10 +307,8 @@ class Repeated(Wrapped):
 
     def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
         reports = np.asarray(outputs)
-        MechanismError.unless(
-            reports.ndim >= 2 and reports.shape[1] == self.times,
-            f"An output of {self!r} holds {self.times} reports along its second axis.",
-        )
+        if not (reports.ndim >= 2 and reports.shape[1] == self.times):
+            raise MechanismError(f"An output of {self!r} holds {self.times} reports along its second axis.")
         parts = (self.mechanism.log_likelihood(reports[:, turn]) for turn in range(self.times))
         total: FloatArray = np.sum(list(parts), axis=0)
         return total
@@ -353,6 +339,11 @@ class Repeated(Wrapped):
         listed = np.concatenate(list(self.mechanism.outputs(1 << 12)))
         for reports in _batches(itertools.combinations_with_replacement(range(len(listed)), self.times), block):
             yield listed[np.array(reports)]
+
+
+def whole_below(values: AnyArray, limit: Any) -> bool:
+    """Whether all are whole numbers from 0 to below a limit."""
+    return np.issubdtype(values.dtype, np.integer) and bool(np.all((values >= 0) & (values < limit)))
 
 
 def leads(scores: FloatArray) -> tuple[IntArray, FloatArray]:

@@ -31,13 +31,10 @@ class Product(Mechanism):
     def __init__(self, first: Mechanism, second: Mechanism) -> None:
         for part in (first, second):
             MechanismError.unless(isinstance(part, Mechanism), f"A product takes two mechanisms, not {part!r}.")
-        MechanismError.unless(
-            first.size == second.size, f"Both mechanisms must take the same records: {first.size} and {second.size}."
-        )
-        MechanismError.unless(
-            None in (first.labels, second.labels) or first.labels == second.labels,
-            "Both mechanisms must name the same records in the same order; their labels differ.",
-        )
+        if first.size != second.size:
+            raise MechanismError(f"Both mechanisms must take the same records: {first.size} and {second.size}.")
+        if not (None in (first.labels, second.labels) or first.labels == second.labels):
+            raise MechanismError("Both mechanisms must name the same records in the same order; their labels differ.")
         self.first, self.second, self.size = first, second, first.size
         self.labels = second.labels if first.labels is None else first.labels
 
@@ -65,10 +62,8 @@ class Product(Mechanism):
         return self.first.sample(records, rng), self.second.sample(records, rng)
 
     def log_likelihood(self, outputs: Any) -> FloatArray:
-        MechanismError.unless(
-            isinstance(outputs, tuple) and len(outputs) == 2 and number_of(outputs[0]) == number_of(outputs[1]),
-            f"Outputs of {self!r} are a pair of equally many outputs, the first's and the second's.",
-        )
+        if not (isinstance(outputs, tuple) and len(outputs) == 2 and number_of(outputs[0]) == number_of(outputs[1])):
+            raise MechanismError(f"Outputs of {self!r} are a pair of equally many, the first's and the second's.")
         return self.first.log_likelihood(outputs[0]) + self.second.log_likelihood(outputs[1])
 
     def _simpler(self) -> Mechanism | None:

@@ -32,9 +32,8 @@ class Exponential(ByEpsilon, Tabled):
         table = np.asarray(utility)
         if table.dtype != np.float32:  # which holds hops on a graph exactly, in half the space
             table = as_floats(utility, "Utilities", MechanismError)
-        MechanismError.unless(
-            table.ndim == 2 and table.size > 0, f"Utilities are records x outputs, got shape {table.shape}."
-        )
+        if not (table.ndim == 2 and table.size > 0):
+            raise MechanismError(f"Utilities are records x outputs, got shape {table.shape}.")
         MechanismError.unless(np.all(np.isfinite(table)), "Utilities must be finite numbers.")
         with np.errstate(over="ignore"):
             needed = float(np.max(table.max(axis=0) - table.min(axis=0)))
@@ -44,10 +43,8 @@ class Exponential(ByEpsilon, Tabled):
     def _start(self, size: int, epsilon: float, needed: float, sensitivity: float | None) -> None:
         given = needed if sensitivity is None else as_number("sensitivity", sensitivity)
         MechanismError.unless(needed < math.inf and given < math.inf, "Utilities and sensitivity must be finite.")
-        MechanismError.unless(
-            given >= needed * (1 - 1e-12),
-            f"The utility changes by up to {needed:g} when the record is replaced, above the sensitivity {given:g}.",
-        )
+        if not given >= needed * (1 - 1e-12):
+            raise MechanismError(f"The utility changes by up to {needed:g}, above the sensitivity {given:g}.")
         self.size, self.nominal_epsilon, self.sensitivity = size, as_epsilon(epsilon), given
         self._rate = self.nominal_epsilon / (2 * given) if given > 0 else 0.0
 

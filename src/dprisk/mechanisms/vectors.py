@@ -44,8 +44,7 @@ class VectorNoise(Mechanism):
         array = as_floats(means, "The means", MechanismError)
         MechanismError.unless(
             array.ndim == 2 and array.size > 0,
-            f"The means are a table with a row for each record and a column for each coordinate, "
-            f"got shape {array.shape}.",
+            f"The means have a row for each record, a column for each coordinate, got {array.shape}.",
         )
         MechanismError.unless(np.all(np.abs(array) <= 1e50), "The means must be finite numbers, at most 1e50.")
         self.means, self.size = array, array.shape[0]
@@ -76,10 +75,8 @@ class VectorNoise(Mechanism):
     def rows(self, outputs: npt.ArrayLike) -> FloatArray:
         """Outputs, checked: one row of `dimension` numbers for each."""
         rows = as_floats(outputs, "Outputs", MechanismError)
-        MechanismError.unless(
-            rows.ndim == 2 and rows.shape[1] == self.dimension,
-            f"Each output is a row of {self.dimension} numbers, got shape {rows.shape}.",
-        )
+        if not (rows.ndim == 2 and rows.shape[1] == self.dimension):
+            raise MechanismError(f"Each output is a row of {self.dimension} numbers, got shape {rows.shape}.")
         MechanismError.unless(np.all(np.isfinite(rows)), "Outputs must be finite numbers.")
         return rows
 

@@ -67,11 +67,8 @@ class Count(OfColumn):
     def answers(self, data: Table, universe: Table) -> FloatArray:
         others, records = (column(table, self.column) for table in (data, universe))
         counts: Callable[[Any], bool] = self.value if callable(self.value) else partial(operator.eq, self.value)
-        if not callable(self.value):
-            MechanismError.unless(
-                self.value in others or self.value in records,
-                f"No record has {self.value!r} in the column {self.column!r}; it holds {_some(records)}.",
-            )
+        if not callable(self.value) and self.value not in others and self.value not in records:
+            raise MechanismError(f"No record has {self.value!r} in {self.column!r}; it holds {_some(records)}.")
         return sum(map(bool, map(counts, others))) + np.array([float(bool(counts(value))) for value in records])
 
     def describe(self) -> str:
@@ -97,10 +94,8 @@ class Sum(OfColumn):
             if getattr(self, name) is not None:
                 bound = as_number(name, getattr(self, name))
                 MechanismError.unless(abs(bound) <= LARGEST, f"{name} must be finite, at most 1e50, got {bound:g}")
-        MechanismError.unless(
-            self.low is None or self.high is None or self.low < self.high,
-            f"low must be below high, got {self.low} and {self.high}",
-        )
+        if not (self.low is None or self.high is None or self.low < self.high):
+            raise MechanismError(f"low must be below high, got {self.low} and {self.high}")
 
     def answers(self, data: Table, universe: Table) -> FloatArray:
         return math.fsum(self._values(data)) + self._values(universe)
@@ -148,10 +143,8 @@ class CellCounts(Query):
     def answers(self, data: Table, universe: Table) -> FloatArray:
         cells = self.cells(data, universe)
         own = self._numbered(universe, cells)
-        TooLargeError.unless(
-            own.size * len(cells) <= MOST_ENTRIES,
-            f"{own.size} records and {len(cells)} cells are too many to hold; choose coarser cells.",
-        )
+        if own.size * len(cells) > MOST_ENTRIES:
+            raise TooLargeError(f"{own.size} records and {len(cells)} cells are too many to hold; take coarser cells.")
         counts = np.bincount(self._numbered(data, cells), minlength=len(cells)).astype(float)
         answers = np.tile(counts, (own.size, 1))
         answers[np.arange(own.size), own] += 1
@@ -175,9 +168,8 @@ class Histogram(OfColumn, CellCounts):
     edges: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
-        MechanismError.unless(
-            self.categories is None or self.edges is None, "A histogram takes categories or edges, not both."
-        )
+        if self.categories is not None and self.edges is not None:
+            raise MechanismError("A histogram takes categories or edges, not both.")
         for name in ("categories", "edges"):
             if (given := getattr(self, name)) is not None:
                 object.__setattr__(self, name, tuple(listed(given)))
@@ -187,9 +179,8 @@ class Histogram(OfColumn, CellCounts):
             MechanismError.unless(len(self.categories) > 0, "Categories are a list of at least one value.")
         if self.edges is not None:
             places = _numbers(list(self.edges), "edges")
-            MechanismError.unless(
-                places.size > 1 and np.all(np.diff(places) > 0), "Edges are at least two rising numbers."
-            )
+            if not (places.size > 1 and np.all(np.diff(places) > 0)):
+                raise MechanismError("Edges are at least two rising numbers.")
 
     def cells(self, data: Table, universe: Table) -> list[Any]:
         if self.edges is not None:
@@ -246,10 +237,8 @@ def _numbers(values: list[Any], name: str) -> FloatArray:
         odd = next((value for value in values if not isinstance(value, int | float)), values[0])
         fail(f"The column {name!r} must hold numbers, but holds {odd!r}.", MechanismError)
     numbers = array.astype(float)
-    MechanismError.unless(
-        np.all(np.abs(numbers) <= LARGEST),
-        f"The column {name!r} has missing or infinite values, or some above 1e50; drop or fill them first.",
-    )
+    if not np.all(np.abs(numbers) <= LARGEST):
+        raise MechanismError(f"Column {name!r} has missing or infinite values or some above 1e50; drop or fill them.")
     return numbers
 
 
@@ -257,19 +246,16 @@ def _values(data: Table, universe: Table, name: str) -> list[Any]:
     """The values of a column that occur in either table, sorted where they can be."""
     others, records = column(data, name), column(universe, name)
     kinds = [{isinstance(value, str) for value in values} for values in (others, records)]
-    MechanismError.unless(
-        not others or kinds[0] & kinds[1],
-        f"The column {name!r} holds {others[:1]} in the data and {records[:1]} in the universe; one is text.",
-    )
+    if others and not kinds[0] & kinds[1]:
+        raise MechanismError(f"{name!r} holds {others[:1]} in the data and {records[:1]} in the universe; one is text.")
     return encode(others + records)[1]
 
 
 def _codes(values: list[Any], cells: list[Any], name: str) -> IntArray:
     number = {cell: place for place, cell in enumerate(cells)}
     outside = [value for value in values if value not in number]
-    MechanismError.unless(
-        not outside, f"{outside[:1]} in the column {name!r} is none of the categories {_some(cells)}."
-    )
+    if outside:
+        raise MechanismError(f"{outside[:1]} in the column {name!r} is none of the categories {_some(cells)}.")
     return np.array([number[value] for value in values], dtype=np.int64)
 
 

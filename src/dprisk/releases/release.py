@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.errors import MechanismError, as_number, fail, require
+from dprisk.errors import MechanismError, ParameterError, as_number, fail
 from dprisk.guarantees import ZCDP, GaussianDP, Guarantee, PureDP
 from dprisk.mechanisms import Gaussian, Laplace, Mechanism, VectorGaussian, VectorLaplace
 from dprisk.mechanisms.numbers.additive import Ends
@@ -60,10 +60,8 @@ def release(
     >>> assess(mechanism, Threat(Prior.uniform(3)))
     Risk(advantage=0.130568, success=0.463901, baseline=0.333333, exact)
     """
-    require(
-        isinstance(query, Query) or callable(query),
-        f"A query such as Count('ill', 'yes') or a function is needed, not {query!r}.",
-    )
+    if not (isinstance(query, Query) or callable(query)):
+        raise ParameterError(f"A query such as Count('ill', 'yes') or a function is needed, not {query!r}.")
     names = query.looks_at if isinstance(query, Query) else tuple(column_names(data))
     people = 1 + len(rows_of(data, names))
     records, labels = _universe(universe, names)
@@ -84,9 +82,8 @@ def _universe(universe: Table | Iterable[Any], columns: tuple[str, ...]) -> tupl
         labels: list[Any] = rows_of(universe, names)
         records = {name: column(universe, name) for name in names}
     else:
-        MechanismError.unless(
-            len(columns) == 1, f"The query looks at {len(columns)} columns; give the universe as a table that has them."
-        )
+        if len(columns) != 1:
+            raise MechanismError(f"The query looks at {len(columns)} columns; give the universe as a table with them.")
         labels = listed(universe)
         records = {columns[0]: labels}
     MechanismError.unless(len(labels) > 0, "The universe is empty; list the records that the target might have.")
@@ -100,9 +97,8 @@ def _called(query: Callable[[Table], Any], data: Table, universe: Mapping[str, l
     """The answers of a function, by calling it with each record appended."""
     names = column_names(data)
     missing = [name for name in names if name not in universe]
-    MechanismError.unless(
-        not missing, f"A function of the table needs all its columns; the universe lacks {missing[:1]}."
-    )
+    if missing:
+        raise MechanismError(f"A function of the table needs all its columns; the universe lacks {missing[:1]}.")
     others = {name: column(data, name) for name in names}
     build = type(data) if hasattr(data, "columns") else dict
     answers = [
@@ -110,10 +106,8 @@ def _called(query: Callable[[Table], Any], data: Table, universe: Mapping[str, l
         for record in range(len(universe[names[0]]))
     ]
     numbers = as_floats(answers, "The answers of the query", MechanismError)
-    MechanismError.unless(
-        numbers.ndim in (1, 2) and np.all(np.isfinite(numbers)),
-        "The query must answer with a finite number, or with a vector of them, always of the same length.",
-    )
+    if not (numbers.ndim in (1, 2) and np.all(np.isfinite(numbers))):
+        raise MechanismError("The query must answer with a finite number or a vector of them, always equally long.")
     return numbers
 
 

@@ -136,10 +136,8 @@ class Beta(Density):
     def __init__(self, alpha: float, beta: float, low: float, high: float) -> None:
         self.low, self.high = as_ends(low, high, PriorError)
         self.alpha, self.beta_ = (as_number(name, value) for name, value in (("alpha", alpha), ("beta", beta)))
-        PriorError.unless(
-            min(self.alpha, self.beta_) >= 0.01 and max(self.alpha, self.beta_) <= 1e6,
-            f"alpha and beta must lie in [0.01, 1e6], got {alpha:g} and {beta:g}",
-        )
+        if not (min(self.alpha, self.beta_) >= 0.01 and max(self.alpha, self.beta_) <= 1e6):
+            raise PriorError(f"alpha and beta must lie in [0.01, 1e6], got {alpha:g} and {beta:g}")
 
     def nodes(self, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
         """In the scale of the distribution function, where no density is infinite."""
@@ -191,14 +189,11 @@ class Smooth(Density):
         except Exception as problem:
             message = f"The density is called with an array of numbers and raised {type(problem).__name__}: {problem}"
             raise PriorError(message) from problem
-        PriorError.unless(
-            at.shape == (1023,) and np.all(np.isfinite(at) & (at >= 0)),
-            "The density must give, for an array of numbers inside the interval, as many finite numbers of at least 0.",
-        )
+        if not (at.shape == (1023,) and np.all(np.isfinite(at) & (at >= 0))):
+            raise PriorError("The density must give, for an array of numbers, as many finite ones of at least 0.")
         coarse, fine = (float(self.nodes(edges)[1].sum()) for edges in (grid[::2], grid))
-        PriorError.unless(
-            abs(fine - 1) < 1e-6, f"The density integrates to {fine:.8g} over [{self.low:g}, {self.high:g}], not to 1."
-        )
+        if not abs(fine - 1) < 1e-6:
+            raise PriorError(f"The density integrates to {fine:.8g} over [{self.low:g}, {self.high:g}], not to 1.")
         PriorError.unless(abs(fine - coarse) < 1e-9, "The density is not smooth enough to be integrated.")
         self.total = fine
 

@@ -24,10 +24,8 @@ def adjacency(graph: Any, weight: str | None = None, nodes: Sequence[Any] | None
         edges = scipy.sparse.csr_array(graph, dtype=float)
     except (TypeError, ValueError):
         raise ThreatError("A graph is a networkx graph or an adjacency matrix.") from None
-    ThreatError.unless(
-        edges.ndim == 2 and edges.shape[0] == edges.shape[1] and edges.shape[0] > 0,
-        f"An adjacency matrix is square, got shape {edges.shape}.",
-    )
+    if not (edges.ndim == 2 and edges.shape[0] == edges.shape[1] and edges.shape[0] > 0):
+        raise ThreatError(f"An adjacency matrix is square, got shape {edges.shape}.")
     ThreatError.unless(edges.nnz == 0 or edges.data.min() >= 0, "Edge lengths must be at least 0.")
     return edges
 
@@ -37,14 +35,12 @@ def _of_networkx(graph: Any, weight: str | None, nodes: Sequence[Any] | None) ->
     place = {node: number for number, node in enumerate(order)}
     ThreatError.unless(
         len(place) == len(order) > 0 and set(place) == set(graph.nodes),
-        "The records must be the nodes of the graph, each once: with fewer, ways through the others would be lost.",
+        "The records must be the nodes of the graph, each once: ways through the others would be lost.",
     )
     shortest: dict[tuple[int, int], float] = {}
     for start, end, data in graph.edges(data=True):
-        ThreatError.unless(
-            weight is None or weight in data,
-            f"The edge from {start!r} to {end!r} has no {weight!r}; give every edge its length.",
-        )
+        if weight is not None and weight not in data:
+            raise ThreatError(f"The edge from {start!r} to {end!r} has no {weight!r}; give every edge its length.")
         length = 1.0 if weight is None else as_number(f"The {weight} of an edge", data[weight])
         ThreatError.unless(length >= 0, f"The {weight} of an edge must be at least 0, got {length:g}.")
         for way in ((place[start], place[end]), (place[end], place[start]))[: 1 if graph.is_directed() else 2]:

@@ -30,10 +30,8 @@ class Knowledge(Value):
     def __post_init__(self) -> None:
         object.__setattr__(self, "groups", np.asarray(self.groups, dtype=np.int64))
         used = np.unique(self.groups)
-        ThreatError.unless(
-            np.array_equal(used, np.arange(len(self.names))),
-            "Groups are numbered 0, 1, ... without gaps, with a name for each; use Knowledge.partition.",
-        )
+        if not np.array_equal(used, np.arange(len(self.names))):
+            raise ThreatError("Groups are numbered 0, 1, ... without gaps, each with a name; use Knowledge.partition.")
 
     @classmethod
     def none(cls, size: int) -> Self:
@@ -95,9 +93,8 @@ def as_knowledge(knows: "Knowledge | str | Iterable[Any] | None", size: int, nam
     if knows is None or (isinstance(knows, str) and knows == "none"):
         return Knowledge.none(size)
     if isinstance(knows, str):
-        ThreatError.unless(
-            knows == "all", f"knows must be 'none', 'all' or one group label for each record, got {knows!r}"
-        )
+        if knows != "all":
+            raise ThreatError(f"knows must be 'none', 'all' or one group label for each record, got {knows!r}")
         return Knowledge.all(size, names)
     if isinstance(knows, Mapping):
         labels = range(size) if names is None else names
@@ -105,10 +102,8 @@ def as_knowledge(knows: "Knowledge | str | Iterable[Any] | None", size: int, nam
         ThreatError.unless(not missing, f"The knowledge names no group for the record {missing[:1]}.")
         knows = [knows[label] for label in labels]
     knowledge = knows if isinstance(knows, Knowledge) else Knowledge.partition(knows)
-    ThreatError.unless(
-        knowledge.size == size,
-        f"The knowledge names a group for {knowledge.size} records, the prior has {size}; each record needs one.",
-    )
+    if knowledge.size != size:
+        raise ThreatError(f"The knowledge groups {knowledge.size} records, the prior has {size}; each needs a group.")
     return knowledge
 
 

@@ -173,9 +173,7 @@ class Prior(Value):
         odd = [label for label, place in places.items() if place is None]
         if len(odd) == len(places):
             return np.arange(self.size, dtype=float)
-        PriorError.unless(
-            not odd, f"Some labels are numbers and some are not ({odd[:1]}); give positions, with Line(eta, positions)."
-        )
+        PriorError.unless(not odd, f"Some labels are numbers and some are not ({odd[:1]}); give Line(eta, positions).")
         return np.array(list(places.values()), dtype=float)
 
     def require_even_spacing(self, what: str) -> None:
@@ -249,8 +247,6 @@ def _names(table: Mapping[str, Any]) -> str:
 
 def _listable(size: int) -> int:
     number = as_size(size)
-    PriorError.unless(
-        number <= MOST_LISTED,
-        f"A prior lists every possible record, at most {MOST_LISTED:,} of them, got {number:,}; group the records.",
-    )
+    if number > MOST_LISTED:
+        raise PriorError(f"A prior lists its records, at most {MOST_LISTED:,} of them, got {number:,}; group them.")
     return number

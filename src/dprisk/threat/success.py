@@ -93,10 +93,8 @@ class Ring(Within):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        ThreatError.unless(
-            (self.positions is None) == (self.circumference is None),
-            "A ring with positions needs its circumference, and the other way round.",
-        )
+        if (self.positions is None) != (self.circumference is None):
+            raise ThreatError("A ring with positions needs its circumference, and the other way round.")
 
     def reach(self, prior: Prior, groups: IntArray) -> Reach:
         if self.positions is None or self.circumference is None:
@@ -106,10 +104,8 @@ class Ring(Within):
             return windows(places - places[0], self.within, groups, step * prior.size)
         ThreatError.unless(0 < self.circumference < np.inf, "The circumference must be finite and above 0.")
         places = _positions(self.positions, prior)
-        ThreatError.unless(
-            np.all((places >= 0) & (places < self.circumference)),
-            f"Positions on a ring must lie in [0, {self.circumference:g}).",
-        )
+        if not np.all((places >= 0) & (places < self.circumference)):
+            raise ThreatError(f"Positions on a ring must lie in [0, {self.circumference:g}).")
         return windows(places, self.within, groups, self.circumference)
 
 
@@ -155,10 +151,8 @@ class Graph(Within):
         from dprisk.threat.graphs import adjacency, within
 
         edges = adjacency(self.graph, self.weight, prior.labels)
-        ThreatError.unless(
-            edges.shape[0] == prior.size,
-            f"The graph has {edges.shape[0]} nodes, the prior {prior.size} records; they must be the same.",
-        )
+        if edges.shape[0] != prior.size:
+            raise ThreatError(f"The graph has {edges.shape[0]} nodes, the prior {prior.size} records; they must agree.")
         return sets(within(edges, self.within), groups)
 
     def describe(self) -> str:
@@ -239,16 +233,13 @@ class Balls(Success):
 
 def _require_distance(within: float) -> None:
     value = as_number("The distance `within`", within)
-    ThreatError.unless(
-        0 <= value < np.inf, f"The distance `within` must be a finite number of at least 0, got {within}."
-    )
+    if not 0 <= value < np.inf:
+        raise ThreatError(f"The distance `within` must be a finite number of at least 0, got {within}.")
 
 
 def _require_losses(values: AnyArray, shape: tuple[int, ...], records: int) -> None:
-    ThreatError.unless(
-        len(shape) == 2 and shape[0] > 0 and shape[1] == records,
-        f"The loss matrix must be guesses x records with {records} columns, got shape {shape}.",
-    )
+    if not (len(shape) == 2 and shape[0] > 0 and shape[1] == records):
+        raise ThreatError(f"The loss matrix must be guesses x records with {records} columns, got shape {shape}.")
     ThreatError.unless(np.all(values >= 0), "Losses must be numbers of at least 0.")
 
 
@@ -256,10 +247,8 @@ def _positions(positions: npt.ArrayLike | None, prior: Prior) -> FloatArray:
     if positions is None:
         return prior.positions()
     places = as_floats(positions, "Positions", ThreatError)
-    ThreatError.unless(
-        places.shape == (prior.size,) and np.all(np.isfinite(places)),
-        f"Give one finite position for each of the {prior.size} records.",
-    )
+    if not (places.shape == (prior.size,) and np.all(np.isfinite(places))):
+        raise ThreatError(f"Give one finite position for each of the {prior.size} records.")
     return places
 
 

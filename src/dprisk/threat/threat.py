@@ -40,14 +40,10 @@ class Threat(Value):
         knows: Knowledge | str | Iterable[Any] | None = "none",
         success: Success | None = None,
     ) -> None:
-        ThreatError.unless(
-            isinstance(prior, Prior | Density),
-            f"A threat starts with a Prior (or a Density, of numbers), not {type(prior).__name__}.",
-        )
-        ThreatError.unless(
-            success is None or isinstance(success, Success),
-            f"`success` is a rule such as Exact() or Line(1.0), not {success!r}.",
-        )
+        if not isinstance(prior, Prior | Density):
+            raise ThreatError(f"A threat starts with a Prior (or a Density, of numbers), not {type(prior).__name__}.")
+        if success is not None and not isinstance(success, Success):
+            raise ThreatError(f"`success` is a rule such as Exact() or Line(1.0), not {success!r}.")
         object.__setattr__(self, "prior", prior)
         if isinstance(prior, Density):
             _require_distance_only(knows, success)

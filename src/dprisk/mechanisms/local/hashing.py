@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dprisk.errors import MechanismError, as_epsilon, as_size, as_whole, fail
 from dprisk.guarantees import Guarantee, PureDP, TradeOff
-from dprisk.mechanisms.base import LISTED_CELLS, ByEpsilon
+from dprisk.mechanisms.base import LISTED_CELLS, ByEpsilon, whole_below
 from dprisk.mechanisms.local.sets import GRR
 from dprisk.mechanisms.local.unary import UnaryEncoding
 from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
@@ -140,13 +140,10 @@ class ListedHashes(HashFamily):
             fail("A table of hashes needs rows of equal length.", MechanismError)
         MechanismError.unless(
             listed.ndim == 2 and listed.size > 0,
-            f"A table of hashes has a row for each hash and a column for each record, got shape {listed.shape}.",
+            f"A table of hashes has a row for each hash, a column for each record, got shape {listed.shape}.",
         )
-        whole = np.issubdtype(listed.dtype, np.integer)
-        MechanismError.unless(
-            whole and np.all((listed >= 0) & (listed < hash_range)),
-            f"Hash values must be whole numbers in 0..{hash_range - 1}.",
-        )
+        if not whole_below(listed, hash_range):
+            raise MechanismError(f"Hash values must be whole numbers in 0..{hash_range - 1}.")
         self.table: IntArray = listed.astype(np.int64)
         self.count, self.size = listed.shape
         self.hash_range = hash_range
@@ -229,10 +226,7 @@ class ConcreteHashing(ByEpsilon):
         pairs = np.atleast_2d(np.asarray(outputs))
         limits = [self.hashes.count, self.hash_range]
         MechanismError.unless(
-            pairs.ndim == 2
-            and pairs.shape[1] == 2
-            and np.issubdtype(pairs.dtype, np.integer)
-            and np.all((pairs >= 0) & (pairs < limits)),
+            pairs.ndim == 2 and pairs.shape[1] == 2 and whole_below(pairs, limits),
             f"An output of {self!r} is a pair of whole numbers: a hash below {limits[0]}, a value below {limits[1]}.",
         )
         numbers = pairs.astype(np.int64, copy=False)
@@ -250,10 +244,8 @@ class ConcreteHashing(ByEpsilon):
 
 def _as_family(hashes: str | HashFamily | npt.ArrayLike, size: int, hash_range: int) -> HashFamily:
     if isinstance(hashes, str):
-        MechanismError.unless(
-            hashes in ("mixing", "polynomial"),
-            f"hashes is 'mixing', 'polynomial', a table hashes x records or a HashFamily, got {hashes!r}",
-        )
+        if hashes not in ("mixing", "polynomial"):
+            raise MechanismError(f"hashes is 'mixing', 'polynomial', a table or a HashFamily, got {hashes!r}")
         return MixingHashes(hash_range) if hashes == "mixing" else PolynomialHashes(size, hash_range)
     made = hashes if isinstance(hashes, HashFamily) else ListedHashes(hash_range, hashes)
     MechanismError.unless(

@@ -90,10 +90,8 @@ class SHE(ByEpsilon):
 
     def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
         values = np.atleast_2d(as_floats(outputs, "Outputs", MechanismError))
-        MechanismError.unless(
-            values.ndim == 2 and values.shape[1] == self.size and np.all(np.isfinite(values)),
-            f"An output of {self!r} is a row of {self.size} finite numbers.",
-        )
+        if not (values.ndim == 2 and values.shape[1] == self.size and np.all(np.isfinite(values))):
+            raise MechanismError(f"An output of {self!r} is a row of {self.size} finite numbers.")
         rate = self.nominal_epsilon / 2
         noise = self.size * math.log(rate / 2) - (rate * np.abs(values)).sum(axis=1)
         return np.asarray((noise - rate)[:, None] + self.nominal_epsilon * np.clip(values, 0.0, 1.0))
@@ -115,10 +113,8 @@ class THE(ByEpsilon, UnaryEncoding):
         self.nominal_epsilon = as_epsilon(epsilon)
         rate = self.nominal_epsilon / 2
         self.threshold = _best_threshold(rate) if threshold is None else as_number("threshold", threshold)
-        MechanismError.unless(
-            0 <= self.threshold <= 1,
-            f"threshold must lie in [0, 1], between the two values of an entry, got {self.threshold:g}",
-        )
+        if not 0 <= self.threshold <= 1:
+            raise MechanismError(f"threshold must lie in [0, 1], the two values of an entry, got {self.threshold:g}")
         below, above = -rate * (1 - self.threshold), -rate * self.threshold
         not_p, q = math.exp(below) / 2, math.exp(above) / 2
         contrast = -(math.expm1(below) + math.expm1(above)) / 2

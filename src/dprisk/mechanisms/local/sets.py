@@ -110,10 +110,8 @@ class Rows(SetProtocol):
 
     def members(self, outputs: npt.ArrayLike) -> BoolArray:
         member = np.atleast_2d(np.asarray(outputs))
-        MechanismError.unless(
-            member.ndim == 2 and member.shape[1] == self.size and np.all((member == 0) | (member == 1)),
-            f"An output of {self!r} is a row of {self.size} booleans.",
-        )
+        if not (member.ndim == 2 and member.shape[1] == self.size and np.all((member == 0) | (member == 1))):
+            raise MechanismError(f"An output of {self!r} is a row of {self.size} booleans.")
         return member.astype(bool, copy=False)
 
     def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:

@@ -108,11 +108,8 @@ class Additive(Positioned):
         self.is_equispaced = isinstance(positions, numbers.Number)
         places = _equispaced(as_size(positions)) if self.is_equispaced else as_positions(positions)
         self._place(places, noise, interval, ends)
-        if self.is_truncated:
-            MechanismError.unless(
-                np.all(self._log_inside > LEAST_INSIDE),
-                "The interval is out of reach of a position: its noise never falls into it.",
-            )
+        if self.is_truncated and not np.all(self._log_inside > LEAST_INSIDE):
+            raise MechanismError("The interval is out of reach of a position: its noise never falls into it.")
 
     @property
     def is_open(self) -> bool:
@@ -145,10 +142,8 @@ class Additive(Positioned):
         value = np.atleast_1d(as_floats(outputs, "Outputs", MechanismError))
         low, high = self.bounds
         MechanismError.unless(np.all(np.isfinite(value)), "Outputs must be finite numbers.")
-        MechanismError.unless(
-            value.ndim == 1 and np.all((value >= low) & (value <= high)),
-            f"Outputs of {self!r} lie in [{low:g}, {high:g}], one number each.",
-        )
+        if not (value.ndim == 1 and np.all((value >= low) & (value <= high))):
+            raise MechanismError(f"Outputs of {self!r} lie in [{low:g}, {high:g}], one number each.")
         logs = self.noise.log_density(value[:, None] - self.positions) - self._log_inside
         if self.is_clamped:
             logs[value == low] = self.noise.log_below(low - self.positions)
@@ -359,10 +354,8 @@ def as_positions(positions: npt.ArrayLike, whole: bool = False) -> AnyArray:
     """A number for each record, checked; whole numbers as integers."""
     places = as_floats(positions, "Positions", MechanismError)
     fits = (np.abs(places) < LARGEST) & (places == np.rint(places)) if whole else np.isfinite(places)
-    MechanismError.unless(
-        places.ndim == 1 and places.size > 0 and np.all(fits),
-        f"Positions are a list of {'whole' if whole else 'finite'} numbers, one for each record.",
-    )
+    if not (places.ndim == 1 and places.size > 0 and np.all(fits)):
+        raise MechanismError(f"Positions are a list of {'whole' if whole else 'finite'} numbers, one for each record.")
     return places.astype(np.int64) if whole else places
 
 

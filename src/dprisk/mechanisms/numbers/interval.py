@@ -38,10 +38,8 @@ class OnInterval(Mechanism):
         truncated: bool = False,
         sensitivity: float | None = None,
     ) -> None:
-        MechanismError.unless(
-            isinstance(noise, LaplaceNoise | GaussianNoise),
-            f"The noise is a LaplaceNoise or a GaussianNoise, not {noise!r}.",
-        )
+        if not isinstance(noise, LaplaceNoise | GaussianNoise):
+            raise MechanismError(f"The noise is a LaplaceNoise or a GaussianNoise, not {noise!r}.")
         self.low, self.high, self.sensitivity = _ends(low, high, sensitivity)
         self.noise, self.truncated = noise, bool(truncated)
 
@@ -135,9 +133,8 @@ class OnInterval(Mechanism):
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
         """One output for each record, given by its value."""
         z = np.atleast_1d(as_floats(records, "Records", MechanismError))
-        MechanismError.unless(
-            np.all((z >= self.low) & (z <= self.high)), f"Records must lie in [{self.low:g}, {self.high:g}]."
-        )
+        if not np.all((z >= self.low) & (z <= self.high)):
+            raise MechanismError(f"Records must lie in [{self.low:g}, {self.high:g}].")
         if self.truncated:
             return np.clip(z + self.noise.sample_between(self.low - z, self.high - z, rng), self.low, self.high)
         return z + self.noise.sample(z.size, rng)

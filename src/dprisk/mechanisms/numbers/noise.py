@@ -220,10 +220,8 @@ class DensityNoise(Noise):
     def __post_init__(self) -> None:
         ends = np.array([-np.inf, np.inf])
         start, end = (float(value) for value in np.asarray(self.cdf(ends), dtype=float))
-        MechanismError.unless(
-            abs(start) < 1e-9 and abs(end - 1) < 1e-9,
-            f"A distribution function rises from 0 to 1; this one rises from {start:g} to {end:g}.",
-        )
+        if not (abs(start) < 1e-9 and abs(end - 1) < 1e-9):
+            raise MechanismError(f"A distribution function rises from 0 to 1; this rises from {start:g} to {end:g}.")
         places = self.quantile(np.linspace(0.05, 0.95, 19))
         middle, width = (places[1:] + places[:-1]) / 2, np.diff(places)
         step = 1e-4 * width

@@ -68,9 +68,8 @@ class DiscreteAdditive(Positioned, Tabled):
         return np.exp(self._log_probability(slice(None), self.bounds[0] + outputs))
 
     def row(self, record: int) -> FloatArray:
-        TooLargeError.unless(
-            self.n_outputs <= LONGEST, f"{self!r} has {self.n_outputs:.3g} outputs, too many to hold at once."
-        )
+        if self.n_outputs > LONGEST:
+            raise TooLargeError(f"{self!r} has {self.n_outputs:.3g} outputs, too many to hold at once.")
         place = np.arange(self.bounds[0], self.bounds[1] + 1)
         return np.exp(self._log_probability(slice(record, record + 1), place)).ravel()
 

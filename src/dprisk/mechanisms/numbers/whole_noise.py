@@ -144,13 +144,13 @@ class WholeGaussian(WholeNoise):
     def log_between(self, low: FloatArray, high: FloatArray) -> FloatArray:
         """Summed term by term: a difference of two tails would lose the digits of a short interval."""
         low, high = np.broadcast_arrays(np.asarray(low, dtype=float), np.asarray(high, dtype=float))
+        length = float((high - low).max()) + 1
         TooLargeError.unless(
-            low.size * float((high - low).max()) <= LONGEST_SUM,
-            f"An interval of {float((high - low).max()):.3g} outputs for {low.size} records is too long to add up.",
+            low.size * (length - 1) <= LONGEST_SUM,
+            f"An interval of {length - 1:.3g} outputs for {low.size} records is too long to add up.",
         )
         nearest = np.clip(0.0, low, high)
         total = np.zeros(low.shape)
-        length = float((high - low).max()) + 1
         for start in np.arange(0, length, step := max(1, TAIL_BLOCK // max(1, low.size))):
             k = low[..., None] + np.arange(start, min(start + step, length))
             terms = np.exp(self.log_weight(k) - self.log_weight(nearest)[..., None])
