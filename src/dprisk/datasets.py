@@ -31,14 +31,13 @@ def adult(folder: str | Path, files: Sequence[str] = ("adult.data", "adult.test"
             if not text.strip() or text.startswith("|"):  # the last line, and the comment that opens the test file
                 continue
             fields = text.split(",")
-            require(
+            InputFileError.unless(
                 len(fields) == ADULT_FIELDS,
-                f"{path}, line {line} has {len(fields)} fields; the files of the Adult data set have {ADULT_FIELDS}.",
-                InputFileError,
+                f"{path}, line {line} has {len(fields)} fields, not the {ADULT_FIELDS} of this data set.",
             )
             for name, place in ADULT_COLUMNS.items():
                 table[name].append(_whole(fields[place], name, path, line))
-    require(len(table["age"]) > 0, f"There are no people in {', '.join(files) or 'no file'}.", InputFileError)
+    InputFileError.unless(len(table["age"]) > 0, f"There are no people in {', '.join(files) or 'no file'}.")
     return table
 
 
@@ -60,9 +59,6 @@ def _lines(path: Path) -> list[str]:
 
 def _whole(text: str, name: str, path: Path, line: int) -> int:
     entry = text.strip()
-    require(
-        entry.isascii() and entry.isdigit(),
-        f"{path}, line {line}: `{name}` must be a whole number, got {entry!r}.",
-        InputFileError,
-    )
+    if not (entry.isascii() and entry.isdigit()):
+        raise InputFileError(f"{path}, line {line}: `{name}` must be a whole number, got {entry!r}.")
     return int(entry)

@@ -1,11 +1,18 @@
 """The errors dprisk raises: one family, each named after what is wrong."""
 
 import numbers
+from math import inf
 from typing import Any, NoReturn
 
 
 class DpriskError(Exception):
     """Anything dprisk refuses. The message says what was given, what is allowed, what to do."""
+
+    @classmethod
+    def unless(cls, condition: object, message: str) -> None:
+        """Raise it unless the condition holds."""
+        if not condition:
+            raise cls(message)
 
 
 class PriorError(DpriskError, ValueError):
@@ -57,10 +64,9 @@ class AuditedCodeError(DpriskError, RuntimeError):
         return type(self), (str(self), self.record, self.records, self.seed)
 
 
-def require(condition: bool, message: str, error: type[DpriskError] = ParameterError) -> None:
+def require(condition: object, message: str, error: type[DpriskError] = ParameterError) -> None:
     """Raise `error(message)` unless the condition holds."""
-    if not condition:
-        fail(message, error)
+    error.unless(condition, message)
 
 
 def fail(message: str, error: type[DpriskError] = ParameterError) -> NoReturn:
@@ -82,33 +88,38 @@ def as_number(name: str, value: Any) -> float:
 def as_whole(name: str, value: Any, least: int = 1) -> int:
     """A whole number of at least `least`, or an error that names it; 5.0 and numpy integers count."""
     number = as_number(name, value)
-    require(
-        number.is_integer() and number >= least, f"{name} must be a whole number of at least {least}, got {value!r}"
-    )
+    if not (number.is_integer() and number >= least):
+        raise ParameterError(f"{name} must be a whole number of at least {least}, got {value!r}")
     return int(number)
 
 
 def as_epsilon(epsilon: Any) -> float:
     """A privacy parameter: finite and at least 0."""
     value = as_number("epsilon", epsilon)
-    require(0 <= value < float("inf"), f"epsilon must be a finite number of at least 0, got {value:g}")
+    require(0 <= value < inf, f"epsilon must be a finite number of at least 0, got {value:g}")
     return abs(value)  # -0.0 is 0
 
 
 def as_noise_epsilon(noise: str, epsilon: Any, above: float = 1e-99) -> float:
     """The epsilon of noise whose scale is a range over epsilon, which must be a number one can compute with."""
     value = as_epsilon(epsilon)
-    require(
-        value > above, f"{noise} needs epsilon > {above:g}, got {value:g}: its scale would be too large", MechanismError
-    )
+    if value <= above:
+        raise MechanismError(f"{noise} needs epsilon > {above:g}, got {value:g}: its scale would be too large")
     return value
 
 
 def as_scale(name: str, value: Any) -> float:
     """A scale of noise: neither its square nor the inverse of that overflows."""
     number = as_number(name, value)
-    require(1e-100 < number < 1e100, f"{name} must lie between 1e-100 and 1e100, got {number:g}", MechanismError)
+    MechanismError.unless(1e-100 < number < 1e100, f"{name} must lie between 1e-100 and 1e100, got {number:g}")
     return number
+
+
+def as_ends(low: Any, high: Any, error: type[DpriskError]) -> tuple[float, float]:
+    """The ends of an interval, in order."""
+    ends = as_number("low", low), as_number("high", high)
+    require(-inf < ends[0] < ends[1] < inf, f"Needs finite low < high, got {ends[0]:g} and {ends[1]:g}.", error)
+    return ends
 
 
 def as_size(size: Any) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.errors import DpriskError, InputFileError, ThreatError, fail, require
+from dprisk.errors import DpriskError, InputFileError, ThreatError, fail
 from dprisk.types import FloatArray, IntArray, Table
 
 _PADDED = re.compile(r"[+-]?0\d")  # a code such as 007, no number
@@ -29,32 +29,28 @@ def read_csv(path: str | Path) -> dict[str, list[str]]:
             rows = [(reader.line_num, [field.strip() for field in row]) for row in reader if row]
     except (OSError, EOFError, UnicodeDecodeError, csv.Error) as problem:
         raise InputFileError(f"{path} cannot be read as CSV in UTF-8: {problem}") from problem
-    require(len(rows) > 0, f"{path} is empty; a header row and at least one record are needed.", InputFileError)
+    InputFileError.unless(len(rows) > 0, f"{path} is empty; a header row and at least one record are needed.")
     header = rows[0][1]
-    require(len(rows) > 1, f"{path} has a header row but no records.", InputFileError)
+    InputFileError.unless(len(rows) > 1, f"{path} has a header row but no records.")
     for name in header:
-        require(header.count(name) == 1, f"{path} has two columns `{name}`; each needs its own name.", InputFileError)
+        InputFileError.unless(header.count(name) == 1, f"{path} has two columns `{name}`; each needs its own name.")
     for line, row in rows[1:]:
-        require(
-            len(row) == len(header),
-            f"{path}, line {line} has another number of fields ({len(row)}) than the header ({len(header)}).",
-            InputFileError,
-        )
+        if len(row) != len(header):
+            raise InputFileError(f"{path}, line {line} has another number of fields ({len(row)}) than line 1.")
     return {name: [row[i] for _, row in rows[1:]] for i, name in enumerate(header)}
 
 
 def require_file(path: str | Path) -> Path:
     """A path to something that can be read."""
-    require(
-        isinstance(path, str | Path) and str(path) != "", f"A file is named by its path, got {path!r}.", InputFileError
-    )
+    if not isinstance(path, str | Path) or str(path) == "":
+        raise InputFileError(f"A file is named by its path, got {path!r}.")
     path = Path(path)
     try:
         exists, readable = path.exists(), path.is_file()
     except OSError as problem:
         raise InputFileError(f"{path} cannot be read: {problem}") from problem
-    require(exists, f"There is no file {path}.", InputFileError)
-    require(readable, f"{path} is not a file.", InputFileError)
+    InputFileError.unless(exists, f"There is no file {path}.")
+    InputFileError.unless(readable, f"{path} is not a file.")
     return path
 
 
@@ -82,14 +78,8 @@ def readable(column: Sequence[str]) -> list[int] | list[float] | None:
 
 def natural(column: Sequence[str]) -> list[Any]:
     """Text as numbers if it is how Python would write them (`10`), otherwise unchanged (`01234`)."""
-    for kind in (int, float):
-        try:
-            values = [kind(entry) for entry in column]
-        except ValueError:
-            continue
-        if [str(value) for value in values] == list(column):
-            return values
-    return list(column)
+    values = readable(column)
+    return values if values is not None and list(map(str, values)) == list(column) else list(column)
 
 
 def as_floats(values: Any, what: str, error: type[DpriskError]) -> FloatArray:
@@ -103,25 +93,22 @@ def as_floats(values: Any, what: str, error: type[DpriskError]) -> FloatArray:
 
 def column_names(table: Table) -> list[str]:
     """The names of the columns of a data frame or of a mapping from name to values."""
-    require(
-        hasattr(table, "columns") or isinstance(table, Mapping),
-        f"A table is a data frame or a mapping from column name to values, not {type(table).__name__}.",
-        ThreatError,
-    )
+    if not (hasattr(table, "columns") or isinstance(table, Mapping)):
+        raise ThreatError(f"A table is a data frame or a mapping from name to column, not {type(table).__name__}.")
     return list(table.columns if hasattr(table, "columns") else table)
 
 
 def column(table: Table, name: str) -> list[Any]:
     """One column as a list of plain Python values."""
     names = column_names(table)
-    require(names.count(name) == 1, f"The table needs one column {name!r}; it has {_listed(names)}.", ThreatError)
+    ThreatError.unless(names.count(name) == 1, f"The table needs one column {name!r}; it has {_listed(names)}.")
     return listed(table[name])
 
 
 def rows_of(table: Table, names: Sequence[str]) -> list[tuple[Any, ...]]:
     """The rows of some columns, as tuples."""
     columns = [column(table, name) for name in names]
-    require(len({len(values) for values in columns}) == 1, "The columns of a table must be equally long.", ThreatError)
+    ThreatError.unless(len({len(values) for values in columns}) == 1, "The columns of a table must be equally long.")
     return list(zip(*columns, strict=True))
 
 
@@ -130,18 +117,15 @@ def listed(values: Any) -> list[Any]:
     for method in ("to_list", "tolist"):
         if hasattr(values, method):
             return list(getattr(values, method)())
-    require(
-        isinstance(values, Iterable) and not isinstance(values, str | bytes),
-        f"A list of values is needed, got {values!r}.",
-        ThreatError,
-    )
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise ThreatError(f"A list of values is needed, got {values!r}.")
     return list(values)
 
 
 def require_present(values: Sequence[Any], what: str) -> None:
     """Refuse None, NaN and the like."""
     missing = sum(map(_is_missing, values))
-    require(missing == 0, f"{what} has missing values ({missing}); drop or fill them first.", ThreatError)
+    ThreatError.unless(missing == 0, f"{what} has missing values ({missing}); drop or fill them first.")
 
 
 def encode(values: Iterable[Any]) -> tuple[IntArray, list[Any]]:

@@ -1,8 +1,7 @@
 """Privacy notions and accountants, each as a trade-off curve with its total variation, epsilon and delta."""
 
-from dprisk.guarantees.accounting import as_guarantee, dp_sgd, from_dp_event, from_opacus, from_opendp
+from dprisk.guarantees.accounting import DPSGD, as_guarantee, dp_sgd, from_dp_event, from_opacus, from_opendp
 from dprisk.guarantees.base import Guarantee
-from dprisk.guarantees.dpsgd import DPSGD
 from dprisk.guarantees.notions import ZCDP, ApproxDP, GaussianDP, PureDP, RenyiDP
 from dprisk.guarantees.profiles import PrivacyLoss, TradeOff
 

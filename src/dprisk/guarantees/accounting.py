@@ -6,8 +6,9 @@ dp_accounting does the composition, and is imported when the first of these is m
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from dprisk.guarantees.base import Guarantee, Relation, require_relation
 from dprisk.guarantees.notions import ZCDP, ApproxDP, GaussianDP, PureDP
 from dprisk.guarantees.profiles import GRID, PrivacyLoss
 from dprisk.tables import listed
+from dprisk.values import Adjustable, Parameter
 
 SMALLEST_NOISE = 0.05  # below it a privacy loss distribution takes gigabytes
 
@@ -39,6 +41,53 @@ def dp_sgd(
     return from_opacus([(noise_multiplier, sample_rate, steps)], relation, grid)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class DPSGD(Adjustable):
+    """DP-SGD with Poisson sampling, its noise multiplier to be found."""
+
+    sample_rate: float
+    steps: int
+    relation: Relation = "replace-one"
+
+    def __post_init__(self) -> None:
+        rate = as_number("sample_rate", self.sample_rate)
+        require(0 < rate <= 1, f"sample_rate must lie in (0, 1], got {rate:g}")
+        object.__setattr__(self, "steps", as_whole("steps", self.steps))
+
+    @property
+    def parameter(self) -> Parameter:
+        return Parameter.noise("noise_multiplier", math.nan)
+
+    def with_parameter(self, value: float) -> Guarantee:
+        """The guarantee of a training with this noise multiplier."""
+        return self._on_grid(value, GRID)
+
+    def _on_grid(self, noise_multiplier: float, grid: float) -> Guarantee:
+        return dp_sgd(noise_multiplier, self.sample_rate, self.steps, self.relation, grid)
+
+    @property
+    def sketches(self) -> tuple[Callable[[float], Guarantee], ...]:
+        """The central limit, and the accountant on two coarse grids; full batches need none."""
+        if self.sample_rate == 1:
+            return ()
+        return self._limit, partial(self._on_grid, grid=1e-3), partial(self._on_grid, grid=5e-4)
+
+    def extrapolate(self, roots: Sequence[float]) -> float:
+        """The accountant's error falls with the square of its grid: from 1e-3 and 5e-4 on to 1e-4."""
+        return roots[2] + (roots[2] - roots[1]) * (0.25 - 0.01) / (1 - 0.25)
+
+    @property
+    def without_noise(self) -> Guarantee:
+        """Without any noise a record still shows only if it is in some batch."""
+        return ApproxDP(0.0, 1 - (1 - self.sample_rate) ** self.steps, self.relation)
+
+    def _limit(self, noise_multiplier: float) -> Guarantee:
+        """Many small steps are nearly Gaussian DP (Bu, Dong, Long, Su 2020)."""
+        distance = 2 if self.relation == "replace-one" else 1
+        step = math.expm1(min(50.0, 1 / noise_multiplier**2))
+        return GaussianDP(min(100.0, distance * self.sample_rate * math.sqrt(self.steps * step)), self.relation)
+
+
 def from_opacus(
     history: Iterable[tuple[float, float, int]], relation: Relation = "replace-one", grid: float = GRID
 ) -> PrivacyLoss:
@@ -48,17 +97,13 @@ def from_opacus(
     require_relation(relation)
     total: Any = None
     for entry in listed(getattr(history, "history", history)):
-        require(
-            isinstance(entry, Sequence) and len(entry) == 3,
-            f"A history holds tuples (noise_multiplier, sample_rate, steps), got {entry!r}.",
-            GuaranteeError,
-        )
+        if not (isinstance(entry, Sequence) and len(entry) == 3):
+            raise GuaranteeError(f"A history holds tuples (noise_multiplier, sample_rate, steps), got {entry!r}.")
         noise_multiplier, sample_rate, steps = entry
         _require_step(noise_multiplier, sample_rate, steps)
-        require(
+        TooLargeError.unless(
             noise_multiplier >= SMALLEST_NOISE,
             f"A noise multiplier of {noise_multiplier:g} is beyond the accountant; {SMALLEST_NOISE:g} is the least.",
-            TooLargeError,
         )
         step = privacy_loss_distribution.from_gaussian_mechanism(
             noise_multiplier,
@@ -68,7 +113,7 @@ def from_opacus(
         )
         phase = step.self_compose(steps)
         total = phase if total is None else total.compose(phase)
-    require(total is not None, "The history is empty; there is nothing to account for.", GuaranteeError)
+    GuaranteeError.unless(total is not None, "The history is empty; there is nothing to account for.")
     return PrivacyLoss(total, relation)
 
 
@@ -98,11 +143,8 @@ def from_opendp(measurement: Any, d_in: float | None = None) -> Guarantee:
     if d_in is None:
         known = {"SymmetricDistance": 2, "InsertDeleteDistance": 2, "ChangeOneDistance": 1, "HammingDistance": 1}
         d_in = known.get(metric.split("(")[0])
-        require(
-            d_in is not None,
-            f"How far does replacing one record move the input by {metric}? Pass d_in.",
-            GuaranteeError,
-        )
+        if d_in is None:
+            raise GuaranteeError(f"How far does replacing one record move the input by {metric}? Pass d_in.")
     loss, measure = measurement.map(d_in), str(measurement.output_measure)
     if measure.startswith("MaxDivergence"):
         return PureDP(float(loss))
@@ -113,7 +155,7 @@ def from_opendp(measurement: Any, d_in: float | None = None) -> Guarantee:
     if measure.startswith("Approximate(ZeroConcentratedDivergence") and loss[1] == 0:
         return ZCDP(float(loss[0]))
     readable = hasattr(loss, "delta") and not isinstance(loss, tuple)
-    require(readable, f"dprisk cannot read a privacy loss under {measure}.", GuaranteeError)
+    GuaranteeError.unless(readable, f"dprisk cannot read a privacy loss under {measure}.")
     return PrivacyLoss(_Profile(loss), "replace-one")
 
 
@@ -121,11 +163,10 @@ def as_guarantee(subject: Any) -> Guarantee:
     """A guarantee from whatever carries one: a `Guarantee`, a privacy loss distribution, an event, a measurement."""
     if isinstance(subject, Guarantee):
         return subject
-    require(
+    GuaranteeError.unless(
         not hasattr(subject, "get_delta_for_epsilon"),
         "A privacy loss distribution does not tell its neighbours: give PrivacyLoss(pld, 'replace-one'), or "
         "PrivacyLoss(pld, 'add-remove').to_replace_one().",
-        GuaranteeError,
     )
     if hasattr(subject, "history"):
         return from_opacus(subject)
@@ -151,10 +192,8 @@ def _require_step(noise_multiplier: float, sample_rate: float, steps: int) -> No
 def _neighbouring(relation: Relation) -> Any:
     from dp_accounting import NeighboringRelation
 
-    return {
-        "replace-one": NeighboringRelation.REPLACE_ONE,
-        "add-remove": NeighboringRelation.ADD_OR_REMOVE_ONE,
-    }[relation]
+    replaced = relation == "replace-one"
+    return NeighboringRelation.REPLACE_ONE if replaced else NeighboringRelation.ADD_OR_REMOVE_ONE
 
 
 @dataclass(frozen=True)
@@ -165,9 +204,7 @@ class _Accounted:
     grid: float
 
     def get_delta_for_epsilon(self, epsilon: Any) -> Any:
-        return (
-            np.vectorize(self.accountant.get_delta)(epsilon) if np.ndim(epsilon) else self.accountant.get_delta(epsilon)
-        )
+        return np.vectorize(self.accountant.get_delta, otypes=[float])(epsilon)
 
     def self_compose(self, times: int) -> _Accounted:
         import dp_accounting
@@ -184,7 +221,7 @@ class _Profile:
     profile: Any
 
     def get_delta_for_epsilon(self, epsilon: Any) -> Any:
-        return np.vectorize(self.profile.delta)(epsilon) if np.ndim(epsilon) else self.profile.delta(epsilon)
+        return np.vectorize(self.profile.delta, otypes=[float])(epsilon)
 
     def self_compose(self, times: int) -> Any:
         raise GuaranteeError("An OpenDP privacy profile cannot be composed here; compose the measurement in OpenDP.")

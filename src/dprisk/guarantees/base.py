@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,7 @@ class Guarantee(Adjustable):
     """
 
     relation: Relation
+    _told: ClassVar[tuple[str, ...]] = ()  # its kind, and the names of its numbers
 
     @cached_property
     @abstractmethod
@@ -43,9 +44,10 @@ class Guarantee(Adjustable):
     def to_replace_one(self) -> Guarantee:
         """The guarantee for replacing a record, from one for adding or removing it; itself if it is one already."""
 
-    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """The kind and the numbers of the guarantee, ready for JSON."""
+        kind, *names = self._told
+        return {"kind": kind, **{name: getattr(self, name) for name in names}, "relation": self.relation}
 
     def guarantee(self) -> Guarantee:
         """Itself: so it can be asked as a mechanism is."""
@@ -125,25 +127,21 @@ class Guarantee(Adjustable):
 
     def require_replace_one(self) -> None:
         """Refuse a guarantee for another neighbouring relation, with the way out."""
-        require(
+        GuaranteeError.unless(
             self.relation == "replace-one",
             f"{self!r} is for adding or removing one record, the bounds are for replacing one; "
             "call to_replace_one() to convert it.",
-            GuaranteeError,
         )
 
 
 def as_rates(alpha: npt.ArrayLike) -> FloatArray:
     """False positive rates, checked."""
     places = as_floats(alpha, "False positive rates", GuaranteeError)
-    require(bool(np.all((places >= 0) & (places <= 1))), "A false positive rate must lie in [0, 1].")
+    require(np.all((places >= 0) & (places <= 1)), "A false positive rate must lie in [0, 1].")
     return places
 
 
 def require_relation(relation: str) -> None:
     """Refuse what is no neighbouring relation."""
-    require(
-        relation in ("replace-one", "add-remove"),
-        f"relation must be 'replace-one' or 'add-remove', got {relation!r}",
-        GuaranteeError,
-    )
+    if relation not in ("replace-one", "add-remove"):
+        raise GuaranteeError(f"relation must be 'replace-one' or 'add-remove', got {relation!r}")

@@ -68,8 +68,7 @@ def below_samples(alpha: FloatArray, beta: FloatArray) -> Knots:
     xs = np.r_[0.0, alpha[1:-1], meet, end, 1.0]
     ys = np.r_[start, beta[1:-1], depth, floor, 0.0]
     # Of two heights at one place the lower counts, and mirror images too: replacing works both ways.
-    hull = lower_hull(np.r_[xs, ys], np.r_[np.maximum(ys, 0.0), xs])
-    return hull
+    return lower_hull(np.r_[xs, ys], np.r_[np.maximum(ys, 0.0), xs])
 
 
 def group_of_two(alpha: FloatArray, beta: FloatArray) -> Knots:

@@ -7,10 +7,11 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from dprisk.errors import GuaranteeError, as_epsilon, as_number, as_whole, fail, require
 from dprisk.guarantees.base import Guarantee, Relation, as_rates, require_relation
@@ -29,6 +30,7 @@ class ApproxDP(Guarantee):
     epsilon: float
     delta: float = 0.0
     relation: Relation = "replace-one"
+    _told: ClassVar[tuple[str, ...]] = "approx", "epsilon", "delta"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", as_epsilon(self.epsilon))
@@ -81,13 +83,11 @@ class ApproxDP(Guarantee):
         times = as_whole("times", times)
         if times == 1:
             return self
-        from scipy.special import bdtr
-
         p, q = 1 / (1 + math.exp(-self.epsilon)), math.exp(-self.epsilon) / (1 + math.exp(-self.epsilon))
         count = np.arange(times, -1, -1)
         hidden = (1 - self.delta) ** times
         # P(at least k responses point to the first): when it is true, and when the second is.
-        hit, alarm = bdtr(times - count, times, q), bdtr(times - count, times, p)
+        hit, alarm = scipy.special.bdtr(times - count, times, q), scipy.special.bdtr(times - count, times, p)
         places, heights = np.r_[0.0, hidden * alarm], np.r_[hidden, hidden * (1 - hit)]
         pure = times * self.epsilon if self.delta == 0 else None
         return TradeOff(places, heights, self.relation, linear=True, epsilon=pure)
@@ -99,9 +99,6 @@ class ApproxDP(Guarantee):
         grown = (1 + math.exp(self.epsilon)) * self.delta if self.epsilon < 700 else float(self.delta > 0)
         return ApproxDP(2 * self.epsilon, min(1.0, grown))
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": "approx", "epsilon": self.epsilon, "delta": self.delta, "relation": self.relation}
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PureDP(ApproxDP):
@@ -110,13 +107,11 @@ class PureDP(ApproxDP):
     epsilon: float
     delta: float = field(default=0.0, init=False, repr=False)
     relation: Relation = "replace-one"
+    _told = "pure", "epsilon"
 
     def to_replace_one(self) -> PureDP:
         """Replacing is removing and adding: 2 epsilon."""
         return self if self.relation == "replace-one" else PureDP(2 * self.epsilon)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": "pure", "epsilon": self.epsilon, "relation": self.relation}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -130,6 +125,7 @@ class GaussianDP(Guarantee):
 
     mu: float
     relation: Relation = "replace-one"
+    _told = "gaussian", "mu"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", as_number("mu", self.mu))
@@ -142,19 +138,15 @@ class GaussianDP(Guarantee):
 
     def tradeoff(self, alpha: npt.ArrayLike) -> FloatArray:
         """Phi(Phi^-1(1 - alpha) - mu)."""
-        from scipy.special import ndtr, ndtri
-
-        return np.asarray(ndtr(-ndtri(as_rates(alpha)) - self.mu))
+        return np.asarray(scipy.special.ndtr(-scipy.special.ndtri(as_rates(alpha)) - self.mu))
 
     def delta_at(self, epsilon: float) -> float:
         """Balle and Wang 2018, Theorem 8."""
-        from scipy.special import log_ndtr, ndtr
-
         epsilon = as_epsilon(epsilon)
         if self.mu == 0:
             return 0.0
-        far = epsilon / self.mu
-        return float(max(0.0, ndtr(self.mu / 2 - far) - math.exp(epsilon + log_ndtr(-self.mu / 2 - far))))
+        far, normal = epsilon / self.mu, scipy.special
+        return float(max(0.0, normal.ndtr(self.mu / 2 - far) - math.exp(epsilon + normal.log_ndtr(-self.mu / 2 - far))))
 
     @property
     def total_variation(self) -> float:
@@ -174,15 +166,11 @@ class GaussianDP(Guarantee):
 
     def compose(self, times: int) -> GaussianDP:
         """mu grows with the square root."""
-        times = as_whole("times", times)
-        return GaussianDP(self.mu * math.sqrt(times), self.relation)
+        return GaussianDP(self.mu * math.sqrt(as_whole("times", times)), self.relation)
 
     def to_replace_one(self) -> GaussianDP:
         """Two steps of mu are one of 2 mu."""
         return self if self.relation == "replace-one" else GaussianDP(2 * self.mu)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": "gaussian", "mu": self.mu, "relation": self.relation}
 
 
 class _ByRenyi(Guarantee):
@@ -216,14 +204,15 @@ class RenyiDP(_ByRenyi):
     orders: Sequence[float]
     values: Sequence[float]
     relation: Relation = "replace-one"
+    _told = "renyi", "orders", "values"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "orders", tuple(map(float, np.atleast_1d(self.orders))))
         object.__setattr__(self, "values", tuple(map(float, np.atleast_1d(self.values))))
-        require(len(self.orders) == len(self.values), "Give one value for each order.", GuaranteeError)
+        GuaranteeError.unless(len(self.orders) == len(self.values), "Give one value for each order.")
         proper = len(self.orders) > 0 and all(1 < order < math.inf for order in self.orders)
-        require(proper, "Renyi orders must be finite and above 1.", GuaranteeError)
-        require(all(value >= 0 for value in self.values), "Renyi divergences must be at least 0.", GuaranteeError)
+        GuaranteeError.unless(proper, "Renyi orders must be finite and above 1.")
+        GuaranteeError.unless(all(value >= 0 for value in self.values), "Renyi divergences must be at least 0.")
         require_relation(self.relation)
 
     @cached_property
@@ -245,9 +234,6 @@ class RenyiDP(_ByRenyi):
             GuaranteeError,
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": "renyi", "orders": self.orders, "values": self.values, "relation": self.relation}
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ZCDP(_ByRenyi):
@@ -255,6 +241,7 @@ class ZCDP(_ByRenyi):
 
     rho: float
     relation: Relation = "replace-one"
+    _told = "zcdp", "rho"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rho", as_number("rho", self.rho))
@@ -272,15 +259,11 @@ class ZCDP(_ByRenyi):
 
     def compose(self, times: int) -> ZCDP:
         """rho adds up."""
-        times = as_whole("times", times)
-        return ZCDP(self.rho * times, self.relation)
+        return ZCDP(self.rho * as_whole("times", times), self.relation)
 
     def to_replace_one(self) -> ZCDP:
         """Two steps of rho are one of 4 rho."""
         return self if self.relation == "replace-one" else ZCDP(4 * self.rho)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": "zcdp", "rho": self.rho, "relation": self.relation}
 
 
 def _variation_from_kl(divergence: float) -> float:

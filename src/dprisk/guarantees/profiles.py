@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from dprisk.errors import GuaranteeError, as_epsilon, as_number, as_whole, require
 from dprisk.guarantees.base import Guarantee, Relation, as_rates, require_relation
@@ -39,22 +40,15 @@ class TradeOff(Guarantee):
 
     def __post_init__(self) -> None:
         alpha, beta = (as_floats(part, "Error rates", GuaranteeError) for part in (self.alpha, self.beta))
-        require(
-            alpha.ndim == 1 and alpha.size > 0 and alpha.shape == beta.shape,
-            "Give at least one alpha, and one beta for each alpha.",
-            GuaranteeError,
-        )
+        if not (alpha.ndim == 1 and alpha.size > 0 and alpha.shape == beta.shape):
+            raise GuaranteeError("Give at least one alpha, and one beta for each alpha.")
         pure = self.epsilon
-        require(
-            pure is None or as_number("epsilon", pure) >= 0, f"epsilon must be at least 0, got {pure}", GuaranteeError
-        )
+        if pure is not None and not as_number("epsilon", pure) >= 0:
+            raise GuaranteeError(f"epsilon must be at least 0, got {pure}")
         inside = np.all((alpha >= 0) & (alpha <= 1) & (beta >= 0) & (beta <= 1))
-        require(bool(inside), "Error rates alpha and beta must lie in [0, 1].", GuaranteeError)
-        require(
-            bool(np.all(alpha + beta <= 1 + 1e-9)),
-            "A trade-off curve lies at or below 1 - alpha; are these true positive rates (1 - beta)?",
-            GuaranteeError,
-        )
+        GuaranteeError.unless(inside, "Error rates alpha and beta must lie in [0, 1].")
+        if not np.all(alpha + beta <= 1 + 1e-9):
+            raise GuaranteeError("A trade-off curve is at or below 1 - alpha; are these true positive rates, 1 - beta?")
         require_relation(self.relation)
         object.__setattr__(self, "alpha", alpha)
         object.__setattr__(self, "beta", beta)
@@ -65,15 +59,6 @@ class TradeOff(Guarantee):
         epsilons = np.linspace(0.0, min(epsilon, 700.0), 400) if epsilon > 0 else np.zeros(1)
         alpha, beta = from_profile(epsilons, profile(epsilons))
         return cls(alpha, beta, linear=True, epsilon=epsilon)
-
-    @classmethod
-    def from_function(
-        cls, curve: Callable[[FloatArray], npt.ArrayLike], relation: Relation = "replace-one"
-    ) -> TradeOff:
-        """A convex curve given as a function of an array of alphas, sampled densely where it bends."""
-        tail = np.geomspace(1e-12, 0.5, 1000)
-        alpha = np.unique(np.concatenate([[0.0], tail, 1 - tail, [1.0]]))
-        return cls(alpha, np.asarray(curve(alpha), dtype=float), relation)
 
     @cached_property
     def knots(self) -> Knots:
@@ -118,18 +103,15 @@ class PrivacyLoss(Guarantee):
 
     pld: Any
     relation: Relation
+    _told = "privacy loss", "total_variation"
 
     def __post_init__(self) -> None:
-        require(
-            hasattr(self.pld, "get_delta_for_epsilon"),
-            f"A privacy loss distribution has get_delta_for_epsilon; {type(self.pld).__name__} has not.",
-            GuaranteeError,
-        )
+        if not hasattr(self.pld, "get_delta_for_epsilon"):
+            raise GuaranteeError(f"A privacy loss has get_delta_for_epsilon; {type(self.pld).__name__} has not.")
         require_relation(self.relation)
 
     def delta_at(self, epsilon: float) -> float:
-        epsilon = as_epsilon(epsilon)
-        return float(min(1.0, self.pld.get_delta_for_epsilon(float(epsilon))))
+        return float(min(1.0, self.pld.get_delta_for_epsilon(as_epsilon(epsilon))))
 
     def epsilon_at(self, delta: float) -> float:
         require(0 <= delta <= 1, f"delta must lie in [0, 1], got {delta}")
@@ -154,15 +136,13 @@ class PrivacyLoss(Guarantee):
         place = as_rates(alpha)
         if place.ndim > 0:
             return super().tradeoff(place)
-        from scipy.optimize import minimize_scalar
-
         rate = float(place)
 
         def depth(epsilon: float) -> float:
             delta = self.delta_at(epsilon)
             return -max(1 - delta - math.exp(epsilon) * rate, (1 - delta - rate) * math.exp(-epsilon), 0.0)
 
-        best = minimize_scalar(depth, bounds=(0.0, self._top), method="bounded", options={"xatol": 1e-5})
+        best = scipy.optimize.minimize_scalar(depth, bounds=(0.0, self._top), method="bounded", options={"xatol": 1e-5})
         return np.asarray(-min(best.fun, depth(0.0)))
 
     @cached_property
@@ -172,8 +152,7 @@ class PrivacyLoss(Guarantee):
         return from_profile(epsilons, np.asarray(self.pld.get_delta_for_epsilon(epsilons), dtype=float))
 
     def compose(self, times: int) -> PrivacyLoss:
-        times = as_whole("times", times)
-        return PrivacyLoss(self.pld.self_compose(times), self.relation)
+        return PrivacyLoss(self.pld.self_compose(as_whole("times", times)), self.relation)
 
     def to_replace_one(self) -> Guarantee:
         """Two steps along the trade-off curve; accounting for replacement from the start is tighter."""
@@ -183,9 +162,6 @@ class PrivacyLoss(Guarantee):
     def _content(self) -> Hashable:
         """The distributions of other libraries do not compare; the curves that follow from them do."""
         return type(self), self.relation, content(self.knots)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": "privacy loss", "total_variation": self.total_variation, "relation": self.relation}
 
     def _summary(self) -> str:
         return f"PrivacyLoss(total variation {self.total_variation:.4g}, {self.relation})"

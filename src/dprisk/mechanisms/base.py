@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, TooLargeError, as_epsilon, as_whole, require
+from dprisk.errors import MechanismError, TooLargeError, as_epsilon, as_whole
 from dprisk.guarantees import ApproxDP, Guarantee, PureDP, TradeOff
 from dprisk.guarantees.curves import Knots, lower_hull
 from dprisk.types import AnyArray, FloatArray, IntArray
@@ -62,11 +62,8 @@ class Mechanism(Adjustable):
 
     def _with(self, state: dict[str, Any]) -> Self:
         labels = state["labels"]
-        require(
-            labels is None or len(labels) == self.size,
-            f"{len(labels or ())} labels for {self.size} records; give each record its own.",
-            MechanismError,
-        )
+        if labels is not None and len(labels) != self.size:
+            raise MechanismError(f"{len(labels)} labels for {self.size} records; give each record its own.")
         return super()._with(state)
 
     def repeat(self, times: int) -> Repeated:
@@ -103,11 +100,8 @@ class Mechanism(Adjustable):
         mechanism than this one is known.
         """
         numbers = self._records(records)
-        require(
-            np.unique(numbers).size == numbers.size > 0,
-            "A mechanism is restricted to at least one record, each given once.",
-            MechanismError,
-        )
+        if not np.unique(numbers).size == numbers.size > 0:
+            raise MechanismError("A mechanism is restricted to at least one record, each given once.")
         fewer = self._restricted(numbers.size)
         labels = None if self.labels is None else [self.labels[number] for number in numbers]
         return None if fewer is None else fewer.labelled(labels)
@@ -148,19 +142,15 @@ class Mechanism(Adjustable):
         return self.n_outputs * self.size <= LISTED_CELLS
 
     def _require_listable(self) -> None:
-        require(
+        TooLargeError.unless(
             self.is_listable,
-            f"{self!r} has {self.n_outputs:.3g} outputs for {self.size} records, too many to go through them all.",
-            TooLargeError,
+            f"{self!r} has {self.n_outputs:.3g} outputs for {self.size} records, too many to go through.",
         )
 
     def matrix(self) -> FloatArray:
         """The whole channel as a row-stochastic matrix, records x outputs."""
-        require(
-            self.size * self.n_outputs <= MATRIX_CELLS,
-            f"{self!r} has {self.size} x {self.n_outputs:.3g} entries, too many to hold at once.",
-            TooLargeError,
-        )
+        if self.size * self.n_outputs > MATRIX_CELLS:
+            raise TooLargeError(f"{self!r} has {self.size} x {self.n_outputs:.3g} entries, too many to hold at once.")
         return np.concatenate(list(self.channel(1 << 12)), axis=1)
 
     @cached_property
@@ -240,20 +230,44 @@ class Mechanism(Adjustable):
     def _records(self, records: npt.ArrayLike) -> IntArray:
         """Record numbers, checked."""
         numbers = np.atleast_1d(np.asarray(records))
-        require(
-            numbers.ndim == 1 and np.issubdtype(numbers.dtype, np.integer),
-            "Records are given by their numbers, a list of whole numbers.",
-            MechanismError,
-        )
-        require(
-            numbers.size == 0 or bool(numbers.min() >= 0 and numbers.max() < self.size),
-            f"Record numbers must lie in 0..{self.size - 1}.",
-            MechanismError,
-        )
+        if not (numbers.ndim == 1 and np.issubdtype(numbers.dtype, np.integer)):
+            raise MechanismError("Records are given by their numbers, a list of whole numbers.")
+        if numbers.size > 0 and not (numbers.min() >= 0 and numbers.max() < self.size):
+            raise MechanismError(f"Record numbers must lie in 0..{self.size - 1}.")
         return numbers.astype(np.int64, copy=False)
 
 
-class Repeated(Mechanism):
+class ByEpsilon(Mechanism):
+    """Made with an `epsilon`, its parameter: the nominal one, and the true one where there is something to hide."""
+
+    nominal_epsilon: float
+
+    @property
+    def parameter(self) -> Parameter:
+        return Parameter.epsilon(self.nominal_epsilon)
+
+    def with_parameter(self, value: float) -> Self:
+        return self.replace(epsilon=value)
+
+    @cached_property
+    def epsilon(self) -> float:
+        return self.nominal_epsilon if self.size > 1 else 0.0
+
+
+class Wrapped(Mechanism):
+    """Made of another mechanism, whose parameter it has."""
+
+    mechanism: Mechanism
+
+    @property
+    def parameter(self) -> Parameter | None:
+        return self.mechanism.parameter
+
+    def with_parameter(self, value: float) -> Self:
+        return self.replace(mechanism=self.mechanism.with_parameter(value))
+
+
+class Repeated(Wrapped):
     """`times` independent reports of the same record; an output holds them along its second axis.
 
     The order of the reports tells nothing, so outputs are listed by how often each report occurs:
@@ -261,14 +275,9 @@ class Repeated(Mechanism):
     """
 
     def __init__(self, mechanism: Mechanism, times: int) -> None:
-        require(
-            isinstance(mechanism, Mechanism), f"Only a mechanism can be repeated, not {mechanism!r}.", MechanismError
-        )
-        require(
-            not getattr(mechanism, "pairs_outputs", False),
-            "Repeat the two parts of a product, then take the product: the release is the same.",
-            MechanismError,
-        )
+        MechanismError.unless(isinstance(mechanism, Mechanism), f"Only a mechanism can be repeated, not {mechanism!r}.")
+        if getattr(mechanism, "pairs_outputs", False):
+            raise MechanismError("Repeat the two parts of a product, then take the product: the release is the same.")
         self.mechanism, self.times, self.size = mechanism, as_whole("times", times), mechanism.size
         self.labels = mechanism.labels
 
@@ -279,11 +288,11 @@ class Repeated(Mechanism):
     @property
     def parameter(self) -> Parameter | None:
         """That of a report; what adds up over the reports, such as epsilon, is that of all of them."""
-        return _shared(self.mechanism.parameter, self.times)
+        one = self.mechanism.parameter
+        return replace(one, value=self.times * one.value) if one and one.adds_up else one
 
     def with_parameter(self, value: float) -> Self:
-        each = value / self.times if self.parameter and self.parameter.adds_up else value
-        return self.replace(mechanism=self.mechanism.with_parameter(each))
+        return super().with_parameter(value / self.times if self.parameter and self.parameter.adds_up else value)
 
     def pairwise_epsilon(self) -> FloatArray:
         return self.times * self.mechanism.pairwise_epsilon()
@@ -298,11 +307,8 @@ class Repeated(Mechanism):
 
     def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
         reports = np.asarray(outputs)
-        require(
-            reports.ndim >= 2 and reports.shape[1] == self.times,
-            f"An output of {self!r} holds {self.times} reports along its second axis.",
-            MechanismError,
-        )
+        if not (reports.ndim >= 2 and reports.shape[1] == self.times):
+            raise MechanismError(f"An output of {self!r} holds {self.times} reports along its second axis.")
         parts = (self.mechanism.log_likelihood(reports[:, turn]) for turn in range(self.times))
         total: FloatArray = np.sum(list(parts), axis=0)
         return total
@@ -335,6 +341,11 @@ class Repeated(Mechanism):
             yield listed[np.array(reports)]
 
 
+def whole_below(values: AnyArray, limit: Any) -> bool:
+    """Whether all are whole numbers from 0 to below a limit."""
+    return np.issubdtype(values.dtype, np.integer) and bool(np.all((values >= 0) & (values < limit)))
+
+
 def leads(scores: FloatArray) -> tuple[IntArray, FloatArray]:
     """The place of the largest score in each row of at least two, and how far it leads the second."""
     two = np.partition(scores, -2, axis=1)[:, -2:]
@@ -351,11 +362,6 @@ def _pairwise_knots(table: FloatArray, record: int) -> Knots:
     alpha = np.cumsum(np.take_along_axis(table, order, axis=1), axis=1)
     beta = 1 - np.cumsum(np.take_along_axis(own, order, axis=1), axis=1)
     return lower_hull(np.clip(alpha.ravel(), 0.0, 1.0), np.clip(beta.ravel(), 0.0, 1.0))
-
-
-def _shared(parameter: Parameter | None, times: int) -> Parameter | None:
-    """The parameter of so many releases."""
-    return replace(parameter, value=times * parameter.value) if parameter and parameter.adds_up else parameter
 
 
 def _batches(items: Iterator[Any], block: int) -> Iterator[list[Any]]:

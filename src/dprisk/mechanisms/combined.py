@@ -11,9 +11,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, fail, require
+from dprisk.errors import MechanismError, fail
 from dprisk.guarantees import Guarantee
-from dprisk.mechanisms.base import Mechanism, Repeated
+from dprisk.mechanisms.base import Mechanism, Repeated, Wrapped
 from dprisk.mechanisms.tabled import Matrix
 from dprisk.mechanisms.vectors import VectorGaussian, as_vector_gaussian
 from dprisk.types import AnyArray, FloatArray, IntArray
@@ -30,17 +30,11 @@ class Product(Mechanism):
 
     def __init__(self, first: Mechanism, second: Mechanism) -> None:
         for part in (first, second):
-            require(isinstance(part, Mechanism), f"A product takes two mechanisms, not {part!r}.", MechanismError)
-        require(
-            first.size == second.size,
-            f"Both mechanisms must take the same records: {first.size} and {second.size}.",
-            MechanismError,
-        )
-        require(
-            None in (first.labels, second.labels) or first.labels == second.labels,
-            "Both mechanisms must name the same records in the same order; their labels differ.",
-            MechanismError,
-        )
+            MechanismError.unless(isinstance(part, Mechanism), f"A product takes two mechanisms, not {part!r}.")
+        if first.size != second.size:
+            raise MechanismError(f"Both mechanisms must take the same records: {first.size} and {second.size}.")
+        if not (None in (first.labels, second.labels) or first.labels == second.labels):
+            raise MechanismError("Both mechanisms must name the same records in the same order; their labels differ.")
         self.first, self.second, self.size = first, second, first.size
         self.labels = second.labels if first.labels is None else first.labels
 
@@ -68,11 +62,8 @@ class Product(Mechanism):
         return self.first.sample(records, rng), self.second.sample(records, rng)
 
     def log_likelihood(self, outputs: Any) -> FloatArray:
-        require(
-            isinstance(outputs, tuple) and len(outputs) == 2 and number_of(outputs[0]) == number_of(outputs[1]),
-            f"Outputs of {self!r} are a pair of equally many outputs, the first's and the second's.",
-            MechanismError,
-        )
+        if not (isinstance(outputs, tuple) and len(outputs) == 2 and number_of(outputs[0]) == number_of(outputs[1])):
+            raise MechanismError(f"Outputs of {self!r} are a pair of equally many, the first's and the second's.")
         return self.first.log_likelihood(outputs[0]) + self.second.log_likelihood(outputs[1])
 
     def _simpler(self) -> Mechanism | None:
@@ -117,7 +108,7 @@ class Product(Mechanism):
                 yield take(one, pairs[0]), take(two, pairs[1])
 
 
-class OnAttribute(Mechanism):
+class OnAttribute(Wrapped):
     """A mechanism that sees only one attribute of the record.
 
     `values[z]` is that attribute of record z: its number, or, with `labels`, one of the mechanism's record labels.
@@ -128,11 +119,11 @@ class OnAttribute(Mechanism):
     """
 
     def __init__(self, mechanism: Mechanism, values: Any, labels: Sequence[Any] | None = None) -> None:
-        require(isinstance(mechanism, Mechanism), f"A mechanism is needed, not {mechanism!r}.", MechanismError)
+        MechanismError.unless(isinstance(mechanism, Mechanism), f"A mechanism is needed, not {mechanism!r}.")
         if labels is not None:
             number = {label: place for place, label in enumerate(labels)}
             unknown = [value for value in values if value not in number]
-            require(not unknown, f"{unknown[:1]} is not among the labels.", MechanismError)
+            MechanismError.unless(not unknown, f"{unknown[:1]} is not among the labels.")
             values = [number[value] for value in values]
         self.mechanism = mechanism
         self.values = mechanism._records(values)
@@ -141,13 +132,6 @@ class OnAttribute(Mechanism):
     @cached_property
     def epsilon(self) -> float:
         return self.mechanism.epsilon if self._sees_all else super().epsilon
-
-    @property
-    def parameter(self) -> Parameter | None:
-        return self.mechanism.parameter
-
-    def with_parameter(self, value: float) -> Self:
-        return self.replace(mechanism=self.mechanism.with_parameter(value))
 
     def delta_at(self, epsilon: float) -> float:
         return self.mechanism.delta_at(epsilon) if self._sees_all else super().delta_at(epsilon)
@@ -183,7 +167,7 @@ class OnAttribute(Mechanism):
         return self.mechanism.outputs(block)
 
 
-class PostProcessed(Matrix):
+class PostProcessed(Wrapped, Matrix):
     """A mechanism followed by a map of its outputs.
 
     `output_map` gives a new output for each of the mechanism's, in the order in which it lists them: a list, or
@@ -193,33 +177,24 @@ class PostProcessed(Matrix):
 
     def __init__(self, mechanism: Mechanism, output_map: npt.ArrayLike | Callable[[AnyArray], npt.ArrayLike]) -> None:
         table = mechanism.matrix()
-        require(
+        MechanismError.unless(
             not (callable(output_map) and isinstance(mechanism, Repeated)),
             "A repeated mechanism lists its outputs without their order, so a function of them may go wrong; "
             "give a value for each listed output, or use Product.",
-            MechanismError,
         )
         if callable(output_map):
             images = np.concatenate([np.atleast_1d(output_map(block)) for block in mechanism.outputs(1 << 12)])
         else:
             images = np.asarray(output_map)
-        require(
+        MechanismError.unless(
             images.shape == (table.shape[1],),
             f"The map must give one value for each of the {table.shape[1]} outputs, got shape {images.shape}.",
-            MechanismError,
         )
         self.values, code = np.unique(images, return_inverse=True)
         merged = np.zeros((self.values.size, table.shape[0]))
         np.add.at(merged, code, table.T)
         super().__init__(merged.T)
         self.mechanism, self.labels = mechanism, mechanism.labels
-
-    @property
-    def parameter(self) -> Parameter | None:
-        return self.mechanism.parameter
-
-    def with_parameter(self, value: float) -> Self:
-        return self.replace(mechanism=self.mechanism.with_parameter(value))
 
 
 def number_of(outputs: Any) -> int:

@@ -10,17 +10,17 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, as_epsilon, as_number, as_size, require
+from dprisk.errors import MechanismError, as_epsilon, as_number, as_size
+from dprisk.mechanisms.base import ByEpsilon
 from dprisk.mechanisms.tabled import Tabled
 from dprisk.tables import as_floats
 from dprisk.threat.graphs import adjacency, distance_matrix
 from dprisk.types import AnyArray, FloatArray, IntArray
-from dprisk.values import Parameter
 
 Places = slice | IntArray | int
 
 
-class Exponential(Tabled):
+class Exponential(ByEpsilon, Tabled):
     """Output theta with probability proportional to exp(eps u(z, theta) / (2 sensitivity)).
 
     `utility` is records x outputs. The sensitivity is the largest difference that replacing the record makes to
@@ -32,12 +32,9 @@ class Exponential(Tabled):
         table = np.asarray(utility)
         if table.dtype != np.float32:  # which holds hops on a graph exactly, in half the space
             table = as_floats(utility, "Utilities", MechanismError)
-        require(
-            table.ndim == 2 and table.size > 0,
-            f"Utilities are records x outputs, got shape {table.shape}.",
-            MechanismError,
-        )
-        require(bool(np.all(np.isfinite(table))), "Utilities must be finite numbers.", MechanismError)
+        if not (table.ndim == 2 and table.size > 0):
+            raise MechanismError(f"Utilities are records x outputs, got shape {table.shape}.")
+        MechanismError.unless(np.all(np.isfinite(table)), "Utilities must be finite numbers.")
         with np.errstate(over="ignore"):
             needed = float(np.max(table.max(axis=0) - table.min(axis=0)))
         self._utility = table
@@ -45,12 +42,9 @@ class Exponential(Tabled):
 
     def _start(self, size: int, epsilon: float, needed: float, sensitivity: float | None) -> None:
         given = needed if sensitivity is None else as_number("sensitivity", sensitivity)
-        require(needed < math.inf and given < math.inf, "Utilities and sensitivity must be finite.", MechanismError)
-        require(
-            given >= needed * (1 - 1e-12),
-            f"The utility changes by up to {needed:g} when the record is replaced, above the sensitivity {given:g}.",
-            MechanismError,
-        )
+        MechanismError.unless(needed < math.inf and given < math.inf, "Utilities and sensitivity must be finite.")
+        if not given >= needed * (1 - 1e-12):
+            raise MechanismError(f"The utility changes by up to {needed:g}, above the sensitivity {given:g}.")
         self.size, self.nominal_epsilon, self.sensitivity = size, as_epsilon(epsilon), given
         self._rate = self.nominal_epsilon / (2 * given) if given > 0 else 0.0
 
@@ -58,7 +52,7 @@ class Exponential(Tabled):
     def from_distances(cls, distances: npt.ArrayLike, epsilon: float, sensitivity: float | None = None) -> Exponential:
         """Utility is minus the distance, records x outputs."""
         table = np.asarray(distances)
-        require(bool(np.all(table >= 0)), "Distances must be numbers of at least 0.", MechanismError)
+        MechanismError.unless(np.all(table >= 0), "Distances must be numbers of at least 0.")
         return Exponential(-table, epsilon, sensitivity)
 
     @classmethod
@@ -88,10 +82,6 @@ class Exponential(Tabled):
         if not hasattr(graph, "nodes"):
             return mechanism
         return mechanism.labelled(graph.nodes if nodes is None else nodes)
-
-    @property
-    def parameter(self) -> Parameter:
-        return Parameter.epsilon(self.nominal_epsilon)
 
     def _scores(self, records: Places, outputs: Places) -> AnyArray:
         """u(z, theta) for all records and some outputs, or for one record and all outputs."""

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import InputFileError, MechanismError, require
-from dprisk.mechanisms.base import Mechanism
+from dprisk.errors import InputFileError, MechanismError
+from dprisk.mechanisms.base import Mechanism, whole_below
 from dprisk.tables import as_floats, require_file
 from dprisk.types import AnyArray, FloatArray, IntArray
 
@@ -43,13 +43,8 @@ class Tabled(Mechanism):
 
     def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
         numbers = np.atleast_1d(np.asarray(outputs))
-        require(
-            numbers.ndim == 1
-            and np.issubdtype(numbers.dtype, np.integer)
-            and bool(np.all((numbers >= 0) & (numbers < self.n_outputs))),
-            f"An output of {self!r} is a whole number in 0..{int(self.n_outputs) - 1}.",
-            MechanismError,
-        )
+        if not (numbers.ndim == 1 and whole_below(numbers, self.n_outputs)):
+            raise MechanismError(f"An output of {self!r} is a whole number in 0..{int(self.n_outputs) - 1}.")
         with np.errstate(divide="ignore"):  # log 0 = -inf is the log-likelihood of the impossible
             return np.log(self.columns(numbers)).T
 
@@ -80,21 +75,15 @@ class Matrix(Tabled):
 
     def __init__(self, matrix: npt.ArrayLike) -> None:
         table = as_floats(matrix, "The entries of a channel", MechanismError)
-        require(
-            table.ndim == 2 and table.size > 0,
-            f"A channel is records x outputs, got shape {table.shape}.",
-            MechanismError,
-        )
+        if not (table.ndim == 2 and table.size > 0):
+            raise MechanismError(f"A channel is records x outputs, got shape {table.shape}.")
         bad = np.argwhere(~(table >= 0))
         where = f"; row {bad[0][0]}, column {bad[0][1]} is {table[tuple(bad[0])]:g}" if bad.size else ""
-        require(bad.size == 0, f"Probabilities must be numbers of at least 0{where}.", MechanismError)
+        MechanismError.unless(bad.size == 0, f"Probabilities must be numbers of at least 0{where}.")
         sums = table.sum(axis=1)
-        off = np.abs(sums - 1)
-        require(
-            bool(off.max() <= ROW_TOLERANCE),
-            f"Each row of a channel must sum to 1; row {int(off.argmax())} sums to {sums[off.argmax()]:.10g}.",
-            MechanismError,
-        )
+        worst = int(np.abs(sums - 1).argmax())
+        if not abs(sums[worst] - 1) <= ROW_TOLERANCE:
+            raise MechanismError(f"Each row of a channel must sum to 1; row {worst} sums to {sums[worst]:.10g}.")
         self._table: FloatArray = table / sums[:, None]
         self.size = table.shape[0]
 
@@ -110,7 +99,7 @@ class Matrix(Tabled):
                 table = [[float(entry) for entry in line.split(",")] for line in lines]
         except (ValueError, OSError, EOFError):
             raise InputFileError(f"{path} cannot be read as a matrix of numbers, a line for each record.") from None
-        require(isinstance(table, np.ndarray | list) and len(table) > 0, f"{path} holds no matrix.", InputFileError)
+        InputFileError.unless(isinstance(table, np.ndarray | list) and len(table) > 0, f"{path} holds no matrix.")
         return cls(table)
 
     @property

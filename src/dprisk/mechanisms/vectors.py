@@ -12,8 +12,9 @@ from typing import Self
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
-from dprisk.errors import MechanismError, as_epsilon, as_noise_epsilon, as_scale, as_whole, require
+from dprisk.errors import MechanismError, as_epsilon, as_noise_epsilon, as_scale, as_whole
 from dprisk.guarantees import GaussianDP, Guarantee, TradeOff
 from dprisk.mechanisms.base import Mechanism
 from dprisk.mechanisms.local.histogram import SHE
@@ -41,13 +42,11 @@ class VectorNoise(Mechanism):
 
     def _set_means(self, means: npt.ArrayLike) -> None:
         array = as_floats(means, "The means", MechanismError)
-        require(
+        MechanismError.unless(
             array.ndim == 2 and array.size > 0,
-            f"The means are a table with a row for each record and a column for each coordinate, "
-            f"got shape {array.shape}.",
-            MechanismError,
+            f"The means have a row for each record, a column for each coordinate, got {array.shape}.",
         )
-        require(bool(np.all(np.abs(array) <= 1e50)), "The means must be finite numbers, at most 1e50.", MechanismError)
+        MechanismError.unless(np.all(np.abs(array) <= 1e50), "The means must be finite numbers, at most 1e50.")
         self.means, self.size = array, array.shape[0]
 
     def on_means(self, means: npt.ArrayLike) -> Self:
@@ -69,20 +68,16 @@ class VectorNoise(Mechanism):
 
     def _distances(self, points: FloatArray) -> Iterator[FloatArray]:
         """The distances between all pairs of points, some rows at a time."""
-        from scipy.spatial.distance import cdist
-
         step = max(1, (1 << 20) // len(points))
-        return (cdist(points[start : start + step], points, self._metric) for start in range(0, len(points), step))
+        for start in range(0, len(points), step):
+            yield scipy.spatial.distance.cdist(points[start : start + step], points, self._metric)
 
     def rows(self, outputs: npt.ArrayLike) -> FloatArray:
         """Outputs, checked: one row of `dimension` numbers for each."""
         rows = as_floats(outputs, "Outputs", MechanismError)
-        require(
-            rows.ndim == 2 and rows.shape[1] == self.dimension,
-            f"Each output is a row of {self.dimension} numbers, got shape {rows.shape}.",
-            MechanismError,
-        )
-        require(bool(np.all(np.isfinite(rows))), "Outputs must be finite numbers.", MechanismError)
+        if not (rows.ndim == 2 and rows.shape[1] == self.dimension):
+            raise MechanismError(f"Each output is a row of {self.dimension} numbers, got shape {rows.shape}.")
+        MechanismError.unless(np.all(np.isfinite(rows)), "Outputs must be finite numbers.")
         return rows
 
 
@@ -131,9 +126,7 @@ class VectorGaussian(VectorNoise):
         return means + rng.normal(scale=self.noise, size=means.shape)
 
     def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
-        from scipy.spatial.distance import cdist
-
-        standard: FloatArray = cdist(self.rows(outputs), self.means) / self.noise
+        standard: FloatArray = scipy.spatial.distance.cdist(self.rows(outputs), self.means) / self.noise
         return -(standard**2) / 2 - self.dimension * math.log(self.noise * math.sqrt(2 * math.pi))
 
     def averaged(self, times: int) -> Mechanism:
@@ -155,9 +148,7 @@ class VectorGaussian(VectorNoise):
         if self.dimension < 2 * len(distinct) and np.linalg.matrix_rank(moved[1:SOME]) == SOME - 1:
             return None  # many records in many directions, few of which could be left out
         if self.dimension > 1:
-            from scipy.linalg import qr
-
-            triangle, order = qr(moved.T, mode="r", pivoting=True)  # coordinates in the basis Q, farthest mean first
+            triangle, order = scipy.linalg.qr(moved.T, mode="r", pivoting=True)  # in the basis Q, farthest mean first
             spread = np.abs(np.diagonal(triangle))
             rank = max(1, int(np.count_nonzero(spread > RANK * spread[0])))
             if rank == self.dimension:
@@ -217,9 +208,7 @@ class VectorLaplace(VectorNoise):
         return means + rng.laplace(scale=self.scale, size=means.shape)
 
     def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
-        from scipy.spatial.distance import cdist
-
-        far: FloatArray = cdist(self.rows(outputs), self.means, self._metric)
+        far: FloatArray = scipy.spatial.distance.cdist(self.rows(outputs), self.means, self._metric)
         return -far / self.scale - self.dimension * math.log(2 * self.scale)
 
     def _simpler(self) -> Mechanism | None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from dprisk.errors import MechanismError, TooLargeError, as_number, fail, require
+from dprisk.errors import MechanismError, TooLargeError, as_number, fail
 from dprisk.tables import column, encode, listed, rows_of
 from dprisk.types import FloatArray, IntArray, Table
 
@@ -42,42 +44,39 @@ class Query(ABC):
 
 
 @dataclass(frozen=True)
-class Count(Query):
+class OfColumn(Query):
+    """A question to one column."""
+
+    column: str
+
+    @property
+    def looks_at(self) -> tuple[str, ...]:
+        return (self.column,)
+
+
+@dataclass(frozen=True)
+class Count(OfColumn):
     """How many have this value in a column; `value` may be a function that says which values count.
 
     >>> Count("age", lambda age: age >= 65).answers({"age": [70, 30]}, {"age": [64, 65, 66]})
     array([1., 2., 2.])
     """
 
-    column: str
     value: Any
-
-    @property
-    def looks_at(self) -> tuple[str, ...]:
-        return (self.column,)
 
     def answers(self, data: Table, universe: Table) -> FloatArray:
         others, records = (column(table, self.column) for table in (data, universe))
-        if callable(self.value):
-            counts: Callable[[Any], bool] = self.value
-        else:
-            require(
-                self.value in others or self.value in records,
-                f"No record has {self.value!r} in the column {self.column!r}; it holds {_some(records)}.",
-                MechanismError,
-            )
-            counts = self._has_the_value
+        counts: Callable[[Any], bool] = self.value if callable(self.value) else partial(operator.eq, self.value)
+        if not callable(self.value) and self.value not in others and self.value not in records:
+            raise MechanismError(f"No record has {self.value!r} in {self.column!r}; it holds {_some(records)}.")
         return sum(map(bool, map(counts, others))) + np.array([float(bool(counts(value))) for value in records])
 
     def describe(self) -> str:
         return f"{super().describe()} {'by a rule' if callable(self.value) else f'= {self.value}'}"
 
-    def _has_the_value(self, value: Any) -> bool:
-        return bool(value == self.value)
-
 
 @dataclass(frozen=True)
-class Sum(Query):
+class Sum(OfColumn):
     """The sum of a column of numbers.
 
     With `low` or `high`, values beyond are moved there first: the query is the sum of the clipped values. With both,
@@ -87,7 +86,6 @@ class Sum(Query):
     array([118., 165., 190.])
     """
 
-    column: str
     low: float | None = None
     high: float | None = None
 
@@ -95,16 +93,9 @@ class Sum(Query):
         for name in ("low", "high"):
             if getattr(self, name) is not None:
                 bound = as_number(name, getattr(self, name))
-                require(abs(bound) <= LARGEST, f"{name} must be finite, at most 1e50, got {bound:g}", MechanismError)
-        require(
-            self.low is None or self.high is None or self.low < self.high,
-            f"low must be below high, got {self.low} and {self.high}",
-            MechanismError,
-        )
-
-    @property
-    def looks_at(self) -> tuple[str, ...]:
-        return (self.column,)
+                MechanismError.unless(abs(bound) <= LARGEST, f"{name} must be finite, at most 1e50, got {bound:g}")
+        if not (self.low is None or self.high is None or self.low < self.high):
+            raise MechanismError(f"low must be below high, got {self.low} and {self.high}")
 
     def answers(self, data: Table, universe: Table) -> FloatArray:
         return math.fsum(self._values(data)) + self._values(universe)
@@ -152,11 +143,8 @@ class CellCounts(Query):
     def answers(self, data: Table, universe: Table) -> FloatArray:
         cells = self.cells(data, universe)
         own = self._numbered(universe, cells)
-        require(
-            own.size * len(cells) <= MOST_ENTRIES,
-            f"{own.size} records and {len(cells)} cells are too many to hold; choose coarser cells.",
-            TooLargeError,
-        )
+        if own.size * len(cells) > MOST_ENTRIES:
+            raise TooLargeError(f"{own.size} records and {len(cells)} cells are too many to hold; take coarser cells.")
         counts = np.bincount(self._numbered(data, cells), minlength=len(cells)).astype(float)
         answers = np.tile(counts, (own.size, 1))
         answers[np.arange(own.size), own] += 1
@@ -164,7 +152,7 @@ class CellCounts(Query):
 
 
 @dataclass(frozen=True)
-class Histogram(CellCounts):
+class Histogram(OfColumn, CellCounts):
     """How many have each value of a column, or lie between each two neighbours of some `edges`.
 
     Without `categories` the cells are the values that occur in the data or the universe, sorted. Cells between edges
@@ -176,34 +164,23 @@ class Histogram(CellCounts):
            [1., 2.]])
     """
 
-    column: str
     categories: Sequence[Any] | None = None
     edges: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
-        require(
-            self.categories is None or self.edges is None,
-            "A histogram takes categories or edges, not both.",
-            MechanismError,
-        )
+        if self.categories is not None and self.edges is not None:
+            raise MechanismError("A histogram takes categories or edges, not both.")
         for name in ("categories", "edges"):
             if (given := getattr(self, name)) is not None:
                 object.__setattr__(self, name, tuple(listed(given)))
         if self.categories is not None:
             again = twice(self.categories)
-            require(not again, f"The category {again[:1]} is listed twice.", MechanismError)
-            require(len(self.categories) > 0, "Categories are a list of at least one value.", MechanismError)
+            MechanismError.unless(not again, f"The category {again[:1]} is listed twice.")
+            MechanismError.unless(len(self.categories) > 0, "Categories are a list of at least one value.")
         if self.edges is not None:
             places = _numbers(list(self.edges), "edges")
-            require(
-                places.size > 1 and bool(np.all(np.diff(places) > 0)),
-                "Edges are at least two rising numbers.",
-                MechanismError,
-            )
-
-    @property
-    def looks_at(self) -> tuple[str, ...]:
-        return (self.column,)
+            if not (places.size > 1 and np.all(np.diff(places) > 0)):
+                raise MechanismError("Edges are at least two rising numbers.")
 
     def cells(self, data: Table, universe: Table) -> list[Any]:
         if self.edges is not None:
@@ -216,11 +193,10 @@ class Histogram(CellCounts):
             return _codes(values, cells, self.column)
         places, edges = _numbers(values, self.column), np.array(self.edges, dtype=float)
         outside = places[(places < edges[0]) | (places > edges[-1])]
-        require(
+        MechanismError.unless(
             outside.size == 0,
             f"The column {self.column!r} holds {outside[:1].tolist()}, outside the edges "
             f"{self.edges[0]} to {self.edges[-1]}.",
-            MechanismError,
         )
         return np.minimum(np.searchsorted(edges, places, side="right") - 1, len(cells) - 1)
 
@@ -237,8 +213,8 @@ class Marginal(CellCounts):
     def __post_init__(self) -> None:
         names = (self.columns,) if isinstance(self.columns, str) else tuple(listed(self.columns))
         object.__setattr__(self, "columns", names)
-        require(len(names) > 0, "A marginal needs at least one column.", MechanismError)
-        require(not twice(names), "A marginal takes each column once.", MechanismError)
+        MechanismError.unless(len(names) > 0, "A marginal needs at least one column.")
+        MechanismError.unless(not twice(names), "A marginal takes each column once.")
 
     @property
     def looks_at(self) -> tuple[str, ...]:
@@ -247,7 +223,7 @@ class Marginal(CellCounts):
     def cells(self, data: Table, universe: Table) -> list[Any]:
         values = [_values(data, universe, name) for name in self.columns]
         count = math.prod(map(len, values))
-        require(count <= MOST_ENTRIES, f"This marginal has {count} cells, too many to hold.", TooLargeError)
+        TooLargeError.unless(count <= MOST_ENTRIES, f"This marginal has {count} cells, too many to hold.")
         return list(itertools.product(*values))
 
     def _numbered(self, table: Table, cells: list[Any]) -> IntArray:
@@ -261,11 +237,8 @@ def _numbers(values: list[Any], name: str) -> FloatArray:
         odd = next((value for value in values if not isinstance(value, int | float)), values[0])
         fail(f"The column {name!r} must hold numbers, but holds {odd!r}.", MechanismError)
     numbers = array.astype(float)
-    require(
-        bool(np.all(np.abs(numbers) <= LARGEST)),
-        f"The column {name!r} has missing or infinite values, or some above 1e50; drop or fill them first.",
-        MechanismError,
-    )
+    if not np.all(np.abs(numbers) <= LARGEST):
+        raise MechanismError(f"Column {name!r} has missing or infinite values or some above 1e50; drop or fill them.")
     return numbers
 
 
@@ -273,22 +246,16 @@ def _values(data: Table, universe: Table, name: str) -> list[Any]:
     """The values of a column that occur in either table, sorted where they can be."""
     others, records = column(data, name), column(universe, name)
     kinds = [{isinstance(value, str) for value in values} for values in (others, records)]
-    require(
-        not others or bool(kinds[0] & kinds[1]),
-        f"The column {name!r} holds {others[:1]} in the data and {records[:1]} in the universe; one is text.",
-        MechanismError,
-    )
+    if others and not kinds[0] & kinds[1]:
+        raise MechanismError(f"{name!r} holds {others[:1]} in the data and {records[:1]} in the universe; one is text.")
     return encode(others + records)[1]
 
 
 def _codes(values: list[Any], cells: list[Any], name: str) -> IntArray:
     number = {cell: place for place, cell in enumerate(cells)}
     outside = [value for value in values if value not in number]
-    require(
-        not outside,
-        f"{outside[:1]} in the column {name!r} is none of the categories {_some(cells)}.",
-        MechanismError,
-    )
+    if outside:
+        raise MechanismError(f"{outside[:1]} in the column {name!r} is none of the categories {_some(cells)}.")
     return np.array([number[value] for value in values], dtype=np.int64)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.errors import MechanismError, as_number, fail, require
+from dprisk.errors import MechanismError, ParameterError, as_number, fail
 from dprisk.guarantees import ZCDP, GaussianDP, Guarantee, PureDP
 from dprisk.mechanisms import Gaussian, Laplace, Mechanism, VectorGaussian, VectorLaplace
 from dprisk.mechanisms.numbers.additive import Ends
@@ -60,10 +60,8 @@ def release(
     >>> assess(mechanism, Threat(Prior.uniform(3)))
     Risk(advantage=0.130568, success=0.463901, baseline=0.333333, exact)
     """
-    require(
-        isinstance(query, Query) or callable(query),
-        f"A query such as Count('ill', 'yes') or a function is needed, not {query!r}.",
-    )
+    if not (isinstance(query, Query) or callable(query)):
+        raise ParameterError(f"A query such as Count('ill', 'yes') or a function is needed, not {query!r}.")
     names = query.looks_at if isinstance(query, Query) else tuple(column_names(data))
     people = 1 + len(rows_of(data, names))
     records, labels = _universe(universe, names)
@@ -72,7 +70,7 @@ def release(
         stated = query.sensitivity(people) if isinstance(query, Query) else None
         noise = _keeping(noise, answers, sensitivity, stated)
     else:
-        require(sensitivity is None, "The sensitivity has no meaning for a given noise; leave it out.", MechanismError)
+        MechanismError.unless(sensitivity is None, "The sensitivity has no meaning for a given noise; leave it out.")
     return _noisy(answers, noise, interval, ends).labelled(labels)
 
 
@@ -80,21 +78,18 @@ def _universe(universe: Table | Iterable[Any], columns: tuple[str, ...]) -> tupl
     """The possible records by column, and a label for each."""
     if hasattr(universe, "columns") or isinstance(universe, Mapping):
         names = column_names(universe)
-        require(len(names) > 0, "The universe has no columns.", MechanismError)
+        MechanismError.unless(len(names) > 0, "The universe has no columns.")
         labels: list[Any] = rows_of(universe, names)
         records = {name: column(universe, name) for name in names}
     else:
-        require(
-            len(columns) == 1,
-            f"The query looks at {len(columns)} columns; give the universe as a table that has them.",
-            MechanismError,
-        )
+        if len(columns) != 1:
+            raise MechanismError(f"The query looks at {len(columns)} columns; give the universe as a table with them.")
         labels = listed(universe)
         records = {columns[0]: labels}
-    require(len(labels) > 0, "The universe is empty; list the records that the target might have.", MechanismError)
+    MechanismError.unless(len(labels) > 0, "The universe is empty; list the records that the target might have.")
     require_present(labels, "The universe")
     again = twice(labels)
-    require(not again, f"The universe lists the record {again[:1]} twice.", MechanismError)
+    MechanismError.unless(not again, f"The universe lists the record {again[:1]} twice.")
     return records, labels
 
 
@@ -102,9 +97,8 @@ def _called(query: Callable[[Table], Any], data: Table, universe: Mapping[str, l
     """The answers of a function, by calling it with each record appended."""
     names = column_names(data)
     missing = [name for name in names if name not in universe]
-    require(
-        not missing, f"A function of the table needs all its columns; the universe lacks {missing[:1]}.", MechanismError
-    )
+    if missing:
+        raise MechanismError(f"A function of the table needs all its columns; the universe lacks {missing[:1]}.")
     others = {name: column(data, name) for name in names}
     build = type(data) if hasattr(data, "columns") else dict
     answers = [
@@ -112,11 +106,8 @@ def _called(query: Callable[[Table], Any], data: Table, universe: Mapping[str, l
         for record in range(len(universe[names[0]]))
     ]
     numbers = as_floats(answers, "The answers of the query", MechanismError)
-    require(
-        numbers.ndim in (1, 2) and bool(np.all(np.isfinite(numbers))),
-        "The query must answer with a finite number, or with a vector of them, always of the same length.",
-        MechanismError,
-    )
+    if not (numbers.ndim in (1, 2) and np.all(np.isfinite(numbers))):
+        raise MechanismError("The query must answer with a finite number or a vector of them, always equally long.")
     return numbers
 
 
@@ -136,18 +127,17 @@ def _keeping(guarantee: Guarantee, answers: FloatArray, given: float | None, sta
             MechanismError,
         )
     guarantee.require_replace_one()
-    require(level > 1e-99, f"No noise keeps {guarantee!r}: it would be infinite.", MechanismError)
+    MechanismError.unless(level > 1e-99, f"No noise keeps {guarantee!r}: it would be infinite.")
     needed = _spread(answers, noise)
     if given is not None:
         given = as_number("sensitivity", given)
-        require(
+        MechanismError.unless(
             needed <= given * ENOUGH and given < math.inf,
             f"A sensitivity of {given:g} will not do: two records change the answer by {needed:.10g} "
             f"({'L1' if noise is LaplaceNoise else 'L2'}); give at least that, or leave it out.",
-            MechanismError,
         )
     spread = next(choice for choice in (given, stated, needed) if choice is not None)
-    require(spread > 0, "The answer is the same for every record; give the noise or a sensitivity.", MechanismError)
+    MechanismError.unless(spread > 0, "The answer is the same for every record; give the noise or a sensitivity.")
     return noise(spread / level)
 
 
@@ -160,7 +150,7 @@ def _spread(answers: FloatArray, noise: type[Noise]) -> float:
 
 def _noisy(answers: FloatArray, noise: Noise, interval: tuple[float, float] | None, ends: Ends) -> Mechanism:
     one_number = answers.ndim == 1
-    require(one_number or interval is None, "An interval is for queries that answer with one number.", MechanismError)
+    MechanismError.unless(one_number or interval is None, "An interval is for queries that answer with one number.")
     if isinstance(noise, LaplaceNoise):
         if one_number:
             return Laplace(answers, scale=noise.scale, interval=interval, ends=ends)

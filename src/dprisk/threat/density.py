@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 
-from dprisk.errors import PriorError, as_number, fail, require
+from dprisk.errors import PriorError, as_ends, as_number, fail
 from dprisk.tables import as_floats, listed
 from dprisk.types import FloatArray
 from dprisk.values import Value
@@ -115,7 +116,7 @@ class Uniform(Density):
     """Every number of the interval equally likely."""
 
     def __init__(self, low: float, high: float) -> None:
-        self.low, self.high = _interval(low, high)
+        self.low, self.high = as_ends(low, high, PriorError)
 
     def nodes(self, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
         places, weights = _gauss(edges)
@@ -133,21 +134,16 @@ class Beta(Density):
     """The beta distribution, stretched to the interval. Its density may be infinite at the ends."""
 
     def __init__(self, alpha: float, beta: float, low: float, high: float) -> None:
-        self.low, self.high = _interval(low, high)
+        self.low, self.high = as_ends(low, high, PriorError)
         self.alpha, self.beta_ = (as_number(name, value) for name, value in (("alpha", alpha), ("beta", beta)))
-        require(
-            min(self.alpha, self.beta_) >= 0.01 and max(self.alpha, self.beta_) <= 1e6,
-            f"alpha and beta must lie in [0.01, 1e6], got {alpha:g} and {beta:g}",
-            PriorError,
-        )
+        if not (min(self.alpha, self.beta_) >= 0.01 and max(self.alpha, self.beta_) <= 1e6):
+            raise PriorError(f"alpha and beta must lie in [0.01, 1e6], got {alpha:g} and {beta:g}")
 
     def nodes(self, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
         """In the scale of the distribution function, where no density is infinite."""
-        from scipy.special import betainc, betaincinv
-
-        share = betainc(self.alpha, self.beta_, self._unit(edges))
+        share = scipy.special.betainc(self.alpha, self.beta_, self._unit(edges))
         places, weights = _gauss(share)
-        z = betaincinv(self.alpha, self.beta_, np.clip(places, 0.0, 1.0))
+        z = scipy.special.betaincinv(self.alpha, self.beta_, np.clip(places, 0.0, 1.0))
         return np.clip(self.low + (self.high - self.low) * z, edges[:-1, None], edges[1:, None]), weights
 
     def extremes(self, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -160,16 +156,13 @@ class Beta(Density):
         return np.where(at[1:] > at[:-1], 1.0, np.where(at[1:] < at[:-1], -1.0, 0.0))
 
     def _pdf(self, edges: FloatArray) -> FloatArray:
-        from scipy.special import betaln
-
         unit = self._unit(edges)
         with np.errstate(divide="ignore", invalid="ignore"):
-            logs = [0.0 if power == 1 else (power - 1) * np.log(part) for power, part in self._factors(unit)]
-        at = np.exp(np.nan_to_num(logs[0] + logs[1], nan=0.0, posinf=np.inf) - betaln(self.alpha, self.beta_))
+            factors = (self.alpha, unit), (self.beta_, 1 - unit)
+            logs = [0.0 if power == 1 else (power - 1) * np.log(part) for power, part in factors]
+        scale = scipy.special.betaln(self.alpha, self.beta_)
+        at = np.exp(np.nan_to_num(logs[0] + logs[1], nan=0.0, posinf=np.inf) - scale)
         return np.broadcast_to(at / (self.high - self.low), unit.shape)
-
-    def _factors(self, unit: FloatArray) -> tuple[tuple[float, FloatArray], tuple[float, FloatArray]]:
-        return (self.alpha, unit), (self.beta_, 1 - unit)
 
     def _unit(self, z: FloatArray) -> FloatArray:
         return np.clip((z - self.low) / (self.high - self.low), 0.0, 1.0)
@@ -187,8 +180,8 @@ class Smooth(Density):
     """A density given by a function, taken to be smooth on the scale of a bin."""
 
     def __init__(self, pdf: Callable[[FloatArray], FloatArray], low: float, high: float, name: str = "density") -> None:
-        self.low, self.high = _interval(low, high)
-        require(callable(pdf), f"The density is a function of an array of numbers, not {pdf!r}.", PriorError)
+        self.low, self.high = as_ends(low, high, PriorError)
+        PriorError.unless(callable(pdf), f"The density is a function of an array of numbers, not {pdf!r}.")
         self.pdf_given, self.name, self.total = pdf, name, 1.0
         grid = np.linspace(self.low, self.high, 1025)
         try:
@@ -196,18 +189,12 @@ class Smooth(Density):
         except Exception as problem:
             message = f"The density is called with an array of numbers and raised {type(problem).__name__}: {problem}"
             raise PriorError(message) from problem
-        require(
-            at.shape == (1023,) and bool(np.all(np.isfinite(at) & (at >= 0))),
-            "The density must give, for an array of numbers inside the interval, as many finite numbers of at least 0.",
-            PriorError,
-        )
+        if not (at.shape == (1023,) and np.all(np.isfinite(at) & (at >= 0))):
+            raise PriorError("The density must give, for an array of numbers, as many finite ones of at least 0.")
         coarse, fine = (float(self.nodes(edges)[1].sum()) for edges in (grid[::2], grid))
-        require(
-            abs(fine - 1) < 1e-6,
-            f"The density integrates to {fine:.8g} over [{self.low:g}, {self.high:g}], not to 1.",
-            PriorError,
-        )
-        require(abs(fine - coarse) < 1e-9, "The density is not smooth enough to be integrated.", PriorError)
+        if not abs(fine - 1) < 1e-6:
+            raise PriorError(f"The density integrates to {fine:.8g} over [{self.low:g}, {self.high:g}], not to 1.")
+        PriorError.unless(abs(fine - coarse) < 1e-9, "The density is not smooth enough to be integrated.")
         self.total = fine
 
     def pdf(self, z: FloatArray) -> FloatArray:
@@ -251,35 +238,23 @@ class Kernels(Value):
 
 
 def _kernel_estimate(values: Iterable[Any], low: float, high: float, bandwidth: float | None) -> Kernels:
-    from scipy.special import ndtr
-
-    low, high = _interval(low, high)
+    low, high = as_ends(low, high, PriorError)
     data = as_floats(listed(values), "The observed values", PriorError)
-    require(not bool(np.any(np.isnan(data))), "Some observed values are missing; drop or fill them first.", PriorError)
-    require(data.ndim == 1 and data.size > 1, "A kernel estimate needs at least two observed values.", PriorError)
-    require(bool(np.all((data >= low) & (data <= high))), f"Values must lie in [{low:g}, {high:g}].", PriorError)
+    PriorError.unless(not bool(np.any(np.isnan(data))), "Some observed values are missing; drop or fill them first.")
+    PriorError.unless(data.ndim == 1 and data.size > 1, "A kernel estimate needs at least two observed values.")
+    PriorError.unless(np.all((data >= low) & (data <= high)), f"Values must lie in [{low:g}, {high:g}].")
     centres, counts = np.unique(data, return_counts=True)
     if centres.size > KERNELS:
         step = (high - low) / KERNELS
         centres, counts = np.unique(low + step * np.round((data - low) / step), return_counts=True)
-    require(bandwidth is not None or bool(np.ptp(data) > 0), "All values coincide; give a bandwidth.", PriorError)
+    PriorError.unless(bandwidth is not None or np.ptp(data) > 0, "All values coincide; give a bandwidth.")
     width = _silverman(data) if bandwidth is None else as_number("bandwidth", bandwidth)
-    require(0 < width < math.inf, f"The bandwidth must be finite and above 0, got {width:g}.", PriorError)
-    share = counts / (counts * (ndtr((high - centres) / width) - ndtr((low - centres) / width))).sum()
-    return Kernels(centres, share, width)
+    PriorError.unless(0 < width < math.inf, f"The bandwidth must be finite and above 0, got {width:g}.")
+    inside = scipy.special.ndtr((high - centres) / width) - scipy.special.ndtr((low - centres) / width)
+    return Kernels(centres, counts / (counts * inside).sum(), width)
 
 
 def _silverman(data: FloatArray) -> float:
     quarters = np.subtract(*np.percentile(data, [75, 25])) / 1.34
     spread = min(float(data.std()), float(quarters)) if quarters > 0 else float(data.std())
     return float(0.9 * spread * data.size**-0.2)
-
-
-def _interval(low: float, high: float) -> tuple[float, float]:
-    ends = as_number("low", low), as_number("high", high)
-    require(
-        -math.inf < ends[0] < ends[1] < math.inf,
-        f"Needs finite low < high, got {ends[0]:g} and {ends[1]:g}.",
-        PriorError,
-    )
-    return ends

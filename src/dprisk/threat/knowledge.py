@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from dprisk.errors import ThreatError, require
+from dprisk.errors import ThreatError
 from dprisk.tables import column, encode, rows_of
 from dprisk.types import IntArray, Table
 from dprisk.values import Value
@@ -30,11 +30,8 @@ class Knowledge(Value):
     def __post_init__(self) -> None:
         object.__setattr__(self, "groups", np.asarray(self.groups, dtype=np.int64))
         used = np.unique(self.groups)
-        require(
-            np.array_equal(used, np.arange(len(self.names))),
-            "Groups are numbered 0, 1, ... without gaps, with a name for each; use Knowledge.partition.",
-            ThreatError,
-        )
+        if not np.array_equal(used, np.arange(len(self.names))):
+            raise ThreatError("Groups are numbered 0, 1, ... without gaps, each with a name; use Knowledge.partition.")
 
     @classmethod
     def none(cls, size: int) -> Self:
@@ -56,7 +53,7 @@ class Knowledge(Value):
     def columns(cls, table: Table, names: Sequence[str]) -> Self:
         """The attacker knows these columns of a table with one row for each record."""
         names = [names] if isinstance(names, str) else names
-        require(len(names) > 0, "Name at least one known column, or use knows='none'.", ThreatError)
+        ThreatError.unless(len(names) > 0, "Name at least one known column, or use knows='none'.")
         if len(names) == 1:
             return cls.partition(column(table, names[0]))
         return cls.partition(rows_of(table, names))
@@ -96,23 +93,17 @@ def as_knowledge(knows: "Knowledge | str | Iterable[Any] | None", size: int, nam
     if knows is None or (isinstance(knows, str) and knows == "none"):
         return Knowledge.none(size)
     if isinstance(knows, str):
-        require(
-            knows == "all",
-            f"knows must be 'none', 'all' or one group label for each record, got {knows!r}",
-            ThreatError,
-        )
+        if knows != "all":
+            raise ThreatError(f"knows must be 'none', 'all' or one group label for each record, got {knows!r}")
         return Knowledge.all(size, names)
     if isinstance(knows, Mapping):
         labels = range(size) if names is None else names
         missing = [label for label in labels if label not in knows]
-        require(not missing, f"The knowledge names no group for the record {missing[:1]}.", ThreatError)
+        ThreatError.unless(not missing, f"The knowledge names no group for the record {missing[:1]}.")
         knows = [knows[label] for label in labels]
     knowledge = knows if isinstance(knows, Knowledge) else Knowledge.partition(knows)
-    require(
-        knowledge.size == size,
-        f"The knowledge names a group for {knowledge.size} records, the prior has {size}; each record needs one.",
-        ThreatError,
-    )
+    if knowledge.size != size:
+        raise ThreatError(f"The knowledge groups {knowledge.size} records, the prior has {size}; each needs a group.")
     return knowledge
 
 

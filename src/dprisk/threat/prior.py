@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import InputFileError, PriorError, as_number, as_size, require
+from dprisk.errors import InputFileError, PriorError, as_number, as_size
 from dprisk.tables import as_floats, encode, listed, natural, numbers, read_csv, require_present
 from dprisk.types import FloatArray, IntArray
 from dprisk.values import Value
@@ -41,11 +41,10 @@ class Prior(Value):
         weights, labels = _with_labels(weights, labels)
         mass = _mass(weights, "probabilities")
         total = float(mass.sum())
-        require(
+        PriorError.unless(
             abs(total - 1) <= SUM_TOLERANCE,
             f"The prior sums to {total:.10g}, not 1. If these are counts or rounded shares, use Prior.from_counts "
             "(in a file: name the column `count`).",
-            PriorError,
         )
         object.__setattr__(self, "weights", mass / total)
         object.__setattr__(self, "labels", _labels(labels, mass.size))
@@ -66,7 +65,7 @@ class Prior(Value):
         """
         counts, labels = _with_labels(counts, labels)
         mass = _mass(counts, "counts")
-        require(mass.max() > 0, "All counts are 0; at least one must be positive.", PriorError)
+        PriorError.unless(mass.max() > 0, "All counts are 0; at least one must be positive.")
         mass = mass / mass.max()  # so that the sum cannot overflow
         return cls(mass / mass.sum(), labels)
 
@@ -79,9 +78,9 @@ class Prior(Value):
         >>> Prior.from_column(["flu", "cold", "flu"], labels=["flu", "cold", "measles"]).weights.round(2).tolist()
         [0.67, 0.33, 0.0]
         """
-        require(not isinstance(values, Mapping), "A mapping label -> count is for Prior.from_counts.", PriorError)
+        PriorError.unless(not isinstance(values, Mapping), "A mapping label -> count is for Prior.from_counts.")
         entries = listed(values)
-        require(len(entries) > 0, "The column is empty; a prior needs at least one observed value.", PriorError)
+        PriorError.unless(len(entries) > 0, "The column is empty; a prior needs at least one observed value.")
         require_present(entries, "The column")
         codes, distinct = encode(entries)
         counts = dict(zip(distinct, np.bincount(codes).tolist(), strict=True))
@@ -90,7 +89,7 @@ class Prior(Value):
         names = listed(labels)
         known = set(_labels(names, len(names)) or ())
         unlisted = [value for value in distinct if value not in known]
-        require(not unlisted, f"The column holds {unlisted[:1]}, which is not among the labels.", PriorError)
+        PriorError.unless(not unlisted, f"The column holds {unlisted[:1]}, which is not among the labels.")
         return cls.from_counts([counts.get(name, 0) for name in names], names)
 
     @classmethod
@@ -102,14 +101,13 @@ class Prior(Value):
         """
         table = read_csv(path)
         if column is not None:
-            require(column in table, f"{path} has no column `{column}`; it has {_names(table)}.", InputFileError)
+            InputFileError.unless(column in table, f"{path} has no column `{column}`; it has {_names(table)}.")
             return cls.from_column(natural(table[column]))
-        require("label" in table, f"{path} has no column `label`; it has {_names(table)}.", InputFileError)
+        InputFileError.unless("label" in table, f"{path} has no column `label`; it has {_names(table)}.")
         given = [name for name in ("probability", "count") if name in table]
-        require(
+        InputFileError.unless(
             len(given) == 1,
             f"{path} needs exactly one of the columns `probability` and `count`; it has {_names(table)}.",
-            InputFileError,
         )
         build = cls if given == ["probability"] else cls.from_counts
         return build(numbers(table[given[0]], given[0], path), natural(table["label"]))
@@ -119,7 +117,7 @@ class Prior(Value):
         """The k-th record has weight k ** -exponent."""
         size = _listable(size)
         exponent = as_number("the zipf exponent", exponent)
-        require(0 <= exponent < np.inf, f"the zipf exponent must be finite and at least 0, got {exponent}", PriorError)
+        PriorError.unless(0 <= exponent < np.inf, f"the zipf exponent must be finite and at least 0, got {exponent}")
         return cls.from_counts(np.arange(1, size + 1) ** -exponent)
 
     @classmethod
@@ -127,7 +125,7 @@ class Prior(Value):
         """Each record is `ratio` times as likely as the one before it."""
         size = _listable(size)
         ratio = as_number("the ratio", ratio)
-        require(0 < ratio <= 1, f"the ratio must lie in (0, 1], got {ratio}", PriorError)
+        PriorError.unless(0 < ratio <= 1, f"the ratio must lie in (0, 1], got {ratio}")
         return cls.from_counts(ratio ** np.arange(size))
 
     @cached_property
@@ -175,18 +173,14 @@ class Prior(Value):
         odd = [label for label, place in places.items() if place is None]
         if len(odd) == len(places):
             return np.arange(self.size, dtype=float)
-        require(
-            not odd,
-            f"Some labels are numbers and some are not ({odd[:1]}); give positions, with Line(eta, positions).",
-            PriorError,
-        )
+        PriorError.unless(not odd, f"Some labels are numbers and some are not ({odd[:1]}); give Line(eta, positions).")
         return np.array(list(places.values()), dtype=float)
 
     def require_even_spacing(self, what: str) -> None:
         """Refuse number labels that do not rise in equal steps, for `what` takes records to be equally spaced."""
         gaps = np.diff(self.positions())
         even = gaps.size == 0 or (gaps.min() > 0 and np.ptp(gaps) <= 1e-9 * gaps.max())
-        require(bool(even), f"{what} takes the records to rise in equal steps, but the labels do not.", PriorError)
+        PriorError.unless(even, f"{what} takes the records to rise in equal steps, but the labels do not.")
 
     def to_dict(self) -> dict[Any, float]:
         """Label -> probability."""
@@ -203,11 +197,11 @@ class Prior(Value):
 def _mass(values: Any, what: str) -> FloatArray:
     """Finite, non-negative numbers in one dimension, or an error that names the first that is not."""
     mass = as_floats(values, f"The {what}", PriorError)
-    require(mass.ndim == 1 and mass.size > 0, f"The {what} must be a non-empty list of numbers.", PriorError)
+    PriorError.unless(mass.ndim == 1 and mass.size > 0, f"The {what} must be a non-empty list of numbers.")
     for ok, rule in ((np.isfinite(mass), "finite"), (mass >= 0, "at least 0")):
         where = np.flatnonzero(~ok)
         first = f"entry {where[0]} is {mass[where[0]]:g}" if where.size else ""
-        require(where.size == 0, f"All {what} must be {rule}; {first}.", PriorError)
+        PriorError.unless(where.size == 0, f"All {what} must be {rule}; {first}.")
     return mass
 
 
@@ -217,7 +211,7 @@ def _with_labels(values: Any, labels: Iterable[Any] | None) -> tuple[Any, Iterab
         return values, labels
     names = list(values.keys())
     own = isinstance(values, Mapping) or names != list(range(len(names)))
-    require(not own or labels is None, "A mapping brings its own labels; drop `labels`.", PriorError)
+    PriorError.unless(not own or labels is None, "A mapping brings its own labels; drop `labels`.")
     numbers_only = list(values.values()) if isinstance(values, Mapping) else list(values)
     return numbers_only, names if own else labels
 
@@ -235,12 +229,12 @@ def _labels(labels: Iterable[Any] | None, size: int) -> tuple[Any, ...] | None:
     if labels is None:
         return None
     names = tuple(listed(labels))
-    require(len(names) == size, f"{len(names)} labels for {size} records; give each record its own.", PriorError)
+    PriorError.unless(len(names) == size, f"{len(names)} labels for {size} records; give each record its own.")
     require_present(names, "The list of labels")
     try:
         seen: set[Any] = set()
         for name in names:
-            require(name not in seen, f"The label {name!r} appears twice; each record needs its own.", PriorError)
+            PriorError.unless(name not in seen, f"The label {name!r} appears twice; each record needs its own.")
             seen.add(name)
     except TypeError:
         raise PriorError("Labels must be plain values such as text and numbers, not lists.") from None
@@ -253,9 +247,6 @@ def _names(table: Mapping[str, Any]) -> str:
 
 def _listable(size: int) -> int:
     number = as_size(size)
-    require(
-        number <= MOST_LISTED,
-        f"A prior lists every possible record, at most {MOST_LISTED:,} of them, got {number:,}; group the records.",
-        PriorError,
-    )
+    if number > MOST_LISTED:
+        raise PriorError(f"A prior lists its records, at most {MOST_LISTED:,} of them, got {number:,}; group them.")
     return number

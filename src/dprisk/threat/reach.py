@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy
 
 from dprisk.types import BoolArray, FloatArray, IntArray
 
@@ -26,10 +27,12 @@ class Reach(ABC):
     `starts[x]` the first set of group x. There are `n_guesses` guesses, of which several may share a set.
     """
 
-    guess: IntArray
-    group: IntArray
-    starts: IntArray
-    n_guesses: int
+    _records: int
+
+    def __init__(self, guess: IntArray, group: IntArray, pairs: "_Pairs") -> None:
+        self.guess, self.group, self._pairs = guess, group, pairs
+        self.starts = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
+        self.n_guesses = pairs.rank.size
 
     @abstractmethod
     def find(self, guesses: IntArray, group: int) -> IntArray:
@@ -59,8 +62,7 @@ class Reach(ABC):
         """The largest row of `values` (sets x anything) within each group."""
         if self.starts.size == 1:
             return np.asarray(values.max(axis=0, keepdims=True))
-        best: FloatArray = np.maximum.reduceat(values, self.starts, axis=0)
-        return best
+        return np.asarray(np.maximum.reduceat(values, self.starts, axis=0))
 
     def first_best(self, values: FloatArray) -> IntArray:
         """The number of the first set of largest value within each group (groups x anything)."""
@@ -90,8 +92,6 @@ class Reach(ABC):
         """Whether it is as with exact success: every record alone, and a guess that is sure to fail in each group."""
         return bool(self.sizes.max() <= 1 and self.covered.all() and (self.starts.size == 1 or self.can_avoid.all()))
 
-    _records: int
-
 
 @dataclass(frozen=True)
 class _Pairs:
@@ -109,10 +109,8 @@ class Windows(Reach):
     def __init__(
         self, order: IntArray, lo: IntArray, hi: IntArray, guess: IntArray, group: IntArray, pairs: "_Pairs"
     ) -> None:
+        super().__init__(guess, group, pairs)
         self.order, self.lo, self.hi = order, lo, hi
-        self.guess, self.group, self._pairs = guess, group, pairs
-        self.n_guesses = pairs.rank.size
-        self.starts = _starts(group)
         self._records = int(order.max()) + 1
         self._single = bool(np.all(hi - lo <= 1))
         self._empty = np.flatnonzero(lo == hi)
@@ -142,26 +140,23 @@ class Windows(Reach):
         return result
 
     def cover(self, shares: FloatArray) -> FloatArray:
-        steps = np.zeros((self.order.size + 1, shares.shape[1]))
-        np.add.at(steps, self.lo, shares)
-        np.subtract.at(steps, self.hi, shares)
-        return self._to_records(np.cumsum(steps[:-1], axis=0))
+        return self._added(self.lo, self.hi, shares, shares.shape[1])
 
-    def _to_records(self, listed: FloatArray) -> FloatArray:
-        """Values along `order` by record, added up where a ring lists a record twice."""
-        by_record = np.zeros((self._records, listed.shape[1]))
+    def union(self, chosen: IntArray) -> FloatArray:
+        column = np.broadcast_to(np.arange(chosen.shape[1]), chosen.shape)
+        return self._added((self.lo[chosen], column), (self.hi[chosen], column), 1.0, chosen.shape[1])
+
+    def _added(self, starts: Any, ends: Any, shares: FloatArray | float, width: int) -> FloatArray:
+        """Shares of windows that start and end there, by record: added up where a ring lists a record twice."""
+        steps, by_record = np.zeros((self.order.size + 1, width)), np.zeros((self._records, width))
+        np.add.at(steps, starts, shares)
+        np.subtract.at(steps, ends, shares)
+        listed = np.cumsum(steps[:-1], axis=0)
         if self.order.size == self._records:
             by_record[self.order] = listed
         else:
             np.add.at(by_record, self.order, listed)
         return by_record
-
-    def union(self, chosen: IntArray) -> FloatArray:
-        steps = np.zeros((self.order.size + 1, chosen.shape[1]))
-        column = np.broadcast_to(np.arange(chosen.shape[1]), chosen.shape)
-        np.add.at(steps, (self.lo[chosen], column), 1.0)
-        np.subtract.at(steps, (self.hi[chosen], column), 1.0)
-        return self._to_records(np.cumsum(steps[:-1], axis=0))
 
     def narrowed(self, records: IntArray, preference: IntArray) -> "tuple[Windows, IntArray]":
         """What the sets hold of some records (in rising order, then called 0, 1, ...), and the numbers of the sets.
@@ -192,21 +187,18 @@ class Windows(Reach):
         return result
 
     def members(self) -> Any:
-        from scipy import sparse
-
         length = self.hi - self.lo
         starts = np.r_[0, np.cumsum(length)]
         place = np.arange(starts[-1]) - np.repeat(starts[:-1] - self.lo, length)
-        return sparse.csr_array((np.ones(place.size), self.order[place], starts), shape=(length.size, self._records))
+        entries = (np.ones(place.size), self.order[place], starts)
+        return scipy.sparse.csr_array(entries, shape=(length.size, self._records))
 
 
 class Sets(Reach):
     """Sets given as the rows of a 0/1 matrix, kept sparse unless a dense product is cheaper."""
 
     def __init__(self, members: Any, guess: IntArray, group: IntArray, pairs: "_Pairs") -> None:
-        self.guess, self.group, self._pairs = guess, group, pairs
-        self.n_guesses = pairs.rank.size
-        self.starts = _starts(group)
+        super().__init__(guess, group, pairs)
         self._records = members.shape[1]
         cells = members.shape[0] * members.shape[1]
         # scipy's sparse product runs at about a twelfth of the speed of BLAS; 2^25 cells are 256 MB.
@@ -225,12 +217,10 @@ class Sets(Reach):
         return self._sparse
 
     def sums(self, values: FloatArray) -> FloatArray:
-        result: FloatArray = self._members @ np.ascontiguousarray(values)
-        return result
+        return np.asarray(self._members @ np.ascontiguousarray(values))
 
     def cover(self, shares: FloatArray) -> FloatArray:
-        result: FloatArray = self._members.T @ np.ascontiguousarray(shares)
-        return result
+        return np.asarray(self._members.T @ np.ascontiguousarray(shares))
 
     def union(self, chosen: IntArray) -> FloatArray:
         one_hot = np.zeros((self.guess.size, chosen.shape[1]))
@@ -283,9 +273,7 @@ def windows(positions: FloatArray, eta: float, groups: IntArray, circumference: 
 
 def sets(success: Any, groups: IntArray) -> Sets:
     """The sets given by a sparse 0/1 matrix success[guess, record], cut along the knowledge groups."""
-    from scipy import sparse
-
-    table = sparse.coo_array(success)
+    table = scipy.sparse.coo_array(success)
     n_guesses, n_records = table.shape
     n_groups = int(groups.max()) + 1
     each = np.arange(n_guesses)
@@ -295,7 +283,7 @@ def sets(success: Any, groups: IntArray) -> Sets:
     rows, record = table.coords[0].astype(np.int64), table.coords[1]
     key, row = np.unique(groups[record] * n_guesses + rows, return_inverse=True)
     key, row = _with_empty(key, row, n_guesses, n_groups)
-    members = sparse.csr_array((np.ones(record.size), (row, record)), shape=(key.size, n_records))
+    members = scipy.sparse.csr_array((np.ones(record.size), (row, record)), shape=(key.size, n_records))
     group, guess = key // n_guesses, key % n_guesses
     # Equal rows are found by their fingerprints: two sums of random numbers, modulo 2^64.
     secret = np.random.default_rng(0).integers(0, 1 << 63, size=(n_records, 2), dtype=np.uint64)
@@ -342,10 +330,6 @@ def _first_of_each(group: IntArray, a: Any, b: Any) -> tuple[IntArray, IntArray]
     place = np.empty_like(order)
     place[order] = np.cumsum(new) - 1
     return order[new], place
-
-
-def _starts(group: IntArray) -> IntArray:
-    return np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
 
 
 def _range_max(values: FloatArray, first: IntArray, last: IntArray) -> FloatArray:

@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
-from dprisk.errors import ThreatError, TooLargeError, as_number, require
+from dprisk.errors import ThreatError, TooLargeError, as_number
 from dprisk.tables import as_floats, column, encode, listed
 from dprisk.threat.knowledge import refine
 from dprisk.threat.prior import Prior
@@ -50,45 +51,50 @@ class Exact(Success):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Line(Success):
+class Within(Success):
+    """The guess must lie `within` a distance of the record."""
+
+    within: float
+    _where: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        _require_distance(self.within)
+
+    def describe(self) -> str:
+        return f"within {self.within:g} {self._where}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Line(Within):
     """The guess must lie `within` this distance of the record on a line.
 
     Positions default to the prior's labels if these are numbers, and to 0, 1, 2, ... if none is. A distance that
     exceeds it by no more than rounding counts as it.
     """
 
-    within: float
     positions: npt.ArrayLike | None = None
-
-    def __post_init__(self) -> None:
-        _require_distance(self.within)
+    _where = "on a line"
 
     def reach(self, prior: Prior, groups: IntArray) -> Reach:
         return windows(_positions(self.positions, prior), self.within, groups)
 
-    def describe(self) -> str:
-        return f"within {self.within:g} on a line"
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Ring(Success):
+class Ring(Within):
     """The guess must lie `within` this distance of the record on a ring.
 
     Without positions the records stand around the ring in equal steps, in their order; the step is that of the prior's
     labels if these are numbers (which must then rise in equal steps), and 1 otherwise.
     """
 
-    within: float
     positions: npt.ArrayLike | None = None
     circumference: float | None = None
+    _where = "on a ring"
 
     def __post_init__(self) -> None:
-        _require_distance(self.within)
-        require(
-            (self.positions is None) == (self.circumference is None),
-            "A ring with positions needs its circumference, and the other way round.",
-            ThreatError,
-        )
+        super().__post_init__()
+        if (self.positions is None) != (self.circumference is None):
+            raise ThreatError("A ring with positions needs its circumference, and the other way round.")
 
     def reach(self, prior: Prior, groups: IntArray) -> Reach:
         if self.positions is None or self.circumference is None:
@@ -96,38 +102,27 @@ class Ring(Success):
             places = prior.positions()
             step = float(places[1] - places[0]) if prior.size > 1 else 1.0
             return windows(places - places[0], self.within, groups, step * prior.size)
-        require(0 < self.circumference < np.inf, "The circumference must be finite and above 0.", ThreatError)
+        ThreatError.unless(0 < self.circumference < np.inf, "The circumference must be finite and above 0.")
         places = _positions(self.positions, prior)
-        require(
-            bool(np.all((places >= 0) & (places < self.circumference))),
-            f"Positions on a ring must lie in [0, {self.circumference:g}).",
-            ThreatError,
-        )
+        if not np.all((places >= 0) & (places < self.circumference)):
+            raise ThreatError(f"Positions on a ring must lie in [0, {self.circumference:g}).")
         return windows(places, self.within, groups, self.circumference)
-
-    def describe(self) -> str:
-        return f"within {self.within:g} on a ring"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Distances(Success):
+class Distances(Within):
     """The guess must lie `within` this distance of the record by a matrix of losses, guesses x records.
 
     The matrix may be dense or sparse. In a sparse one, entries that are not stored are farther than any distance,
     except the diagonal of a square matrix, which is 0.
     """
 
-    within: float
     matrix: Any
-
-    def __post_init__(self) -> None:
-        _require_distance(self.within)
+    _where = "by the given distances"
 
     def reach(self, prior: Prior, groups: IntArray) -> Reach:
-        from scipy import sparse
-
-        if sparse.issparse(self.matrix):
-            loss = sparse.csr_array(self.matrix).tocoo()  # csr adds up entries that are stored twice
+        if scipy.sparse.issparse(self.matrix):
+            loss = scipy.sparse.csr_array(self.matrix).tocoo()  # csr adds up entries that are stored twice
             _require_losses(loss.data, loss.shape, prior.size)
             rows, columns = loss.coords
             if loss.shape[0] == loss.shape[1]:
@@ -135,39 +130,29 @@ class Distances(Success):
                 rows, columns = np.r_[rows, unset], np.r_[columns, unset]
             near = np.r_[loss.data, np.zeros(rows.size - loss.data.size)] <= self.within * (1 + 1e-12)
             hits = (np.ones(np.count_nonzero(near)), (rows[near], columns[near]))
-            return sets(sparse.csr_array(hits, shape=loss.shape), groups)
+            return sets(scipy.sparse.csr_array(hits, shape=loss.shape), groups)
         dense = as_floats(self.matrix, "Losses", ThreatError)
         _require_losses(dense.ravel(), dense.shape, prior.size)
-        return sets(sparse.csr_array(dense <= self.within * (1 + 1e-12)), groups)
-
-    def describe(self) -> str:
-        return f"within {self.within:g} by the given distances"
+        return sets(scipy.sparse.csr_array(dense <= self.within * (1 + 1e-12)), groups)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Graph(Success):
+class Graph(Within):
     """The guess must lie `within` this distance of the record on a graph: in hops, or in the sum of an edge weight.
 
     `graph` is a networkx graph or a sparse adjacency matrix, its nodes in the order of the records (networkx: the
     prior's labels, if it has any). In a directed graph the way runs from the guess to the record.
     """
 
-    within: float
     graph: Any
     weight: str | None = None
-
-    def __post_init__(self) -> None:
-        _require_distance(self.within)
 
     def reach(self, prior: Prior, groups: IntArray) -> Reach:
         from dprisk.threat.graphs import adjacency, within
 
         edges = adjacency(self.graph, self.weight, prior.labels)
-        require(
-            edges.shape[0] == prior.size,
-            f"The graph has {edges.shape[0]} nodes, the prior {prior.size} records; they must be the same.",
-            ThreatError,
-        )
+        if edges.shape[0] != prior.size:
+            raise ThreatError(f"The graph has {edges.shape[0]} nodes, the prior {prior.size} records; they must agree.")
         return sets(within(edges, self.within), groups)
 
     def describe(self) -> str:
@@ -188,16 +173,16 @@ class Attributes(Success):
     def __post_init__(self) -> None:
         if isinstance(self.columns, str):
             object.__setattr__(self, "columns", (self.columns,))
-        require(len(self.columns) > 0, "Name at least one secret column.", ThreatError)
-        require(isinstance(self.within, Mapping), "`within` maps a column's name to a distance.", ThreatError)
+        ThreatError.unless(len(self.columns) > 0, "Name at least one secret column.")
+        ThreatError.unless(isinstance(self.within, Mapping), "`within` maps a column's name to a distance.")
         for name, eta in self.within.items():
-            require(name in self.columns, f"`within` names {name!r}, which is not a secret column.", ThreatError)
+            ThreatError.unless(name in self.columns, f"`within` names {name!r}, which is not a secret column.")
             _require_distance(eta)
 
     def reach(self, prior: Prior, groups: IntArray) -> Reach:
         exact = [encode(column(self.table, name))[0] for name in self.columns if not self.within.get(name)]
         classes = refine(exact) if exact else np.zeros(prior.size, dtype=np.int64)
-        require(classes.size == prior.size, f"The table has {classes.size} rows for {prior.size} records.", ThreatError)
+        ThreatError.unless(classes.size == prior.size, f"The table has {classes.size} rows for {prior.size} records.")
         loose = {name: eta for name, eta in self.within.items() if eta > 0}
         if not loose:
             return windows(classes.astype(float), 0.0, groups)
@@ -225,23 +210,20 @@ class Balls(Success):
     ball: Callable[[Any], Iterable[Any]]
 
     def reach(self, prior: Prior, groups: IntArray) -> Reach:
-        from scipy import sparse
-
         rows = [self._members(prior, record) for record in range(prior.size)]
         starts = np.cumsum([0, *(row.size for row in rows)])
         hits = (np.ones(starts[-1]), np.concatenate(rows), starts)
-        return sets(sparse.csr_array(hits, shape=(prior.size, prior.size)), groups)
+        return sets(scipy.sparse.csr_array(hits, shape=(prior.size, prior.size)), groups)
 
     def _members(self, prior: Prior, record: int) -> IntArray:
         ball = np.asarray(listed(self.ball(prior.name(record))))
         if ball.dtype == bool:
-            require(ball.shape == (prior.size,), f"A mask of shape {ball.shape} for {prior.size} records.", ThreatError)
+            ThreatError.unless(ball.shape == (prior.size,), f"A mask of shape {ball.shape} for {prior.size} records.")
             return np.flatnonzero(ball)
         whole = ball.size == 0 or (ball.ndim == 1 and np.issubdtype(ball.dtype, np.integer))
-        require(
-            bool(whole) and bool(np.all((ball >= 0) & (ball < prior.size))),
+        ThreatError.unless(
+            whole and np.all((ball >= 0) & (ball < prior.size)),
             f"The ball of guess {prior.name(record)!r} must be a mask or numbers of records in 0..{prior.size - 1}.",
-            ThreatError,
         )
         return np.unique(ball).astype(np.int64)
 
@@ -251,50 +233,38 @@ class Balls(Success):
 
 def _require_distance(within: float) -> None:
     value = as_number("The distance `within`", within)
-    require(
-        0 <= value < np.inf, f"The distance `within` must be a finite number of at least 0, got {within}.", ThreatError
-    )
+    if not 0 <= value < np.inf:
+        raise ThreatError(f"The distance `within` must be a finite number of at least 0, got {within}.")
 
 
 def _require_losses(values: AnyArray, shape: tuple[int, ...], records: int) -> None:
-    require(
-        len(shape) == 2 and shape[0] > 0 and shape[1] == records,
-        f"The loss matrix must be guesses x records with {records} columns, got shape {shape}.",
-        ThreatError,
-    )
-    require(bool(np.all(values >= 0)), "Losses must be numbers of at least 0.", ThreatError)
+    if not (len(shape) == 2 and shape[0] > 0 and shape[1] == records):
+        raise ThreatError(f"The loss matrix must be guesses x records with {records} columns, got shape {shape}.")
+    ThreatError.unless(np.all(values >= 0), "Losses must be numbers of at least 0.")
 
 
 def _positions(positions: npt.ArrayLike | None, prior: Prior) -> FloatArray:
     if positions is None:
         return prior.positions()
     places = as_floats(positions, "Positions", ThreatError)
-    require(
-        places.shape == (prior.size,) and bool(np.all(np.isfinite(places))),
-        f"Give one finite position for each of the {prior.size} records.",
-        ThreatError,
-    )
+    if not (places.shape == (prior.size,) and np.all(np.isfinite(places))):
+        raise ThreatError(f"Give one finite position for each of the {prior.size} records.")
     return places
 
 
 def _numeric(table: Table, name: str, size: int) -> FloatArray:
     values = as_floats(column(table, name), f"With `within`, the values of {name!r}", ThreatError)
-    require(values.size == size, f"The table has {values.size} rows for {size} records.", ThreatError)
-    require(bool(np.all(np.isfinite(values))), f"The column {name!r} has values that are not finite.", ThreatError)
+    ThreatError.unless(values.size == size, f"The table has {values.size} rows for {size} records.")
+    ThreatError.unless(np.all(np.isfinite(values)), f"The column {name!r} has values that are not finite.")
     return values
 
 
 def _chebyshev_pairs(points: FloatArray) -> Any:
     """A sparse 0/1 matrix of the pairs of points that differ by at most 1 in every coordinate."""
-    from scipy import sparse
-    from scipy.spatial import cKDTree
-
-    tree = cKDTree(points)
+    tree = scipy.spatial.cKDTree(points)
     count = tree.count_neighbors(tree, 1.0, p=np.inf)
-    require(
-        count <= MOST_PAIRS, f"{count} pairs of records lie within these distances, too many to list.", TooLargeError
-    )
+    TooLargeError.unless(count <= MOST_PAIRS, f"{count} pairs of records lie within these distances, too many to list.")
     pairs = tree.query_pairs(1.0, p=np.inf, output_type="ndarray")
     rows = np.r_[np.arange(len(points)), pairs[:, 0], pairs[:, 1]]
     columns = np.r_[np.arange(len(points)), pairs[:, 1], pairs[:, 0]]
-    return sparse.csr_array((np.ones(rows.size), (rows, columns)), shape=(len(points), len(points)))
+    return scipy.sparse.csr_array((np.ones(rows.size), (rows, columns)), shape=(len(points), len(points)))

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from dprisk.errors import ThreatError, as_number, fail, require
+from dprisk.errors import ThreatError, as_number, fail
 from dprisk.tables import column, column_names, encode, rows_of
 from dprisk.threat.density import Density
 from dprisk.threat.knowledge import Knowledge, as_knowledge
@@ -40,16 +40,10 @@ class Threat(Value):
         knows: Knowledge | str | Iterable[Any] | None = "none",
         success: Success | None = None,
     ) -> None:
-        require(
-            isinstance(prior, Prior | Density),
-            f"A threat starts with a Prior (or a Density, of numbers), not {type(prior).__name__}.",
-            ThreatError,
-        )
-        require(
-            success is None or isinstance(success, Success),
-            f"`success` is a rule such as Exact() or Line(1.0), not {success!r}.",
-            ThreatError,
-        )
+        if not isinstance(prior, Prior | Density):
+            raise ThreatError(f"A threat starts with a Prior (or a Density, of numbers), not {type(prior).__name__}.")
+        if success is not None and not isinstance(success, Success):
+            raise ThreatError(f"`success` is a rule such as Exact() or Line(1.0), not {success!r}.")
         object.__setattr__(self, "prior", prior)
         if isinstance(prior, Density):
             _require_distance_only(knows, success)
@@ -70,7 +64,7 @@ class Threat(Value):
 
         `within` is a distance on a `space` ("line" or "ring", see `Line` and `Ring`) or any `Success`.
         """
-        require(not isinstance(within, Success) or space == "line", "A Success brings its own space.", ThreatError)
+        ThreatError.unless(not isinstance(within, Success) or space == "line", "A Success brings its own space.")
         return cls(prior, success=within if isinstance(within, Success) else as_success(within, space))
 
     @classmethod
@@ -91,12 +85,12 @@ class Threat(Value):
         Threat(3 records, knows one of 2 groups, right in ill, baseline 0.75)
         """
         names = column_names(table)
-        require(len(names) > 0, "The table has no columns.", ThreatError)
+        ThreatError.unless(len(names) > 0, "The table has no columns.")
         known, secret = ([part] if isinstance(part, str) else list(part or ()) for part in (known, secret))
         rows = rows_of(table, names)
-        require(len(rows) > 0, "The table has no rows.", ThreatError)
+        ThreatError.unless(len(rows) > 0, "The table has no rows.")
         both = [name for name in known if name in secret]
-        require(not both, f"{both} cannot be known and secret at once.", ThreatError)
+        ThreatError.unless(not both, f"{both} cannot be known and secret at once.")
         codes, distinct = encode(rows)
         universe = {name: [row[i] for row in distinct] for i, name in enumerate(names)}
         return cls(
@@ -187,19 +181,18 @@ class Threat(Value):
 def _require_distance_only(knows: Any, success: Success | None) -> None:
     """Refuse what a record that is a number does not go with."""
     nothing = knows is None or (isinstance(knows, str) and knows == "none")
-    require(nothing, "For records that are numbers only knows='none' is possible; list some of them.", ThreatError)
+    ThreatError.unless(nothing, "For records that are numbers only knows='none' is possible; list some of them.")
     near = isinstance(success, Line) and success.positions is None and success.within > 0
-    require(
+    ThreatError.unless(
         near,
         "No guess hits a number of an interval exactly: the distance `within` must be above 0, as in "
         "Threat.reconstruction(density, within=0.1).",
-        ThreatError,
     )
 
 
 def as_success(within: float | None, space: str = "line") -> Success:
     """A distance on a line or a ring as a `Success`; None means exactly."""
-    require(space in ("line", "ring"), f"space must be 'line' or 'ring', got {space!r}", ThreatError)
+    ThreatError.unless(space in ("line", "ring"), f"space must be 'line' or 'ring', got {space!r}")
     if within is None:
         return Exact()
     eta = as_number("The distance `within`", within)

@@ -10,14 +10,13 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, as_epsilon, as_size, as_whole, fail, require
+from dprisk.errors import MechanismError, as_epsilon, as_size, as_whole, fail
 from dprisk.guarantees import Guarantee, PureDP, TradeOff
-from dprisk.mechanisms.base import LISTED_CELLS, Mechanism
+from dprisk.mechanisms.base import LISTED_CELLS, ByEpsilon, whole_below
 from dprisk.mechanisms.local.sets import GRR
 from dprisk.mechanisms.local.unary import UnaryEncoding
 from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
@@ -26,7 +25,7 @@ from dprisk.values import Parameter, Value
 LARGEST_PRIME = (1 << 31) - 1  # a product of two residues fits 64 bits
 
 
-class LocalHashing(UnaryEncoding):
+class LocalHashing(ByEpsilon, UnaryEncoding):
     """Hash the record to one of g values with a random hash, report it by randomised response on g values.
 
     With an ideal hash (independent, uniform values) the report is as good as the set of records that hash to the
@@ -40,14 +39,6 @@ class LocalHashing(UnaryEncoding):
         others = (self.hash_range - 1) / self.hash_range
         contrast = -math.expm1(-epsilon) * others / (1 + lies)
         self._set(size, 1 / (1 + lies), lies / (1 + lies), 1 / self.hash_range, others, contrast)
-        self.epsilon = epsilon if self.size > 1 else 0.0
-
-    @property
-    def parameter(self) -> Parameter:
-        return Parameter.epsilon(self.nominal_epsilon)
-
-    def with_parameter(self, value: float) -> Self:
-        return self.replace(epsilon=value)
 
 
 class BLH(LocalHashing):
@@ -65,7 +56,6 @@ class OLH(LocalHashing):
         enough = min(given, 700.0)  # beyond, hash values never collide, and p and q change no more
         super().__init__(size, enough, round(math.exp(enough)) + 1)
         self.nominal_epsilon = given
-        self.epsilon = given if self.size > 1 else 0.0
 
     @property
     def parameter(self) -> Parameter:
@@ -102,10 +92,9 @@ class PolynomialHashes(HashFamily):
 
     def __init__(self, size: int, hash_range: int, prime: int | None = None) -> None:
         self.prime = _next_prime(max(size, hash_range)) if prime is None else as_whole("prime", prime, least=2)
-        require(
+        MechanismError.unless(
             size <= self.prime <= LARGEST_PRIME and _is_prime(self.prime),
             f"prime must be a prime number from {size}, the number of records, to 2^31 - 1, got {self.prime}",
-            MechanismError,
         )
         self.name = f"polynomial mod {self.prime}"
         self.count, self.size, self.hash_range = self.prime**2, self.prime, hash_range
@@ -149,17 +138,12 @@ class ListedHashes(HashFamily):
             listed = np.asarray(table)
         except ValueError:
             fail("A table of hashes needs rows of equal length.", MechanismError)
-        require(
+        MechanismError.unless(
             listed.ndim == 2 and listed.size > 0,
-            f"A table of hashes has a row for each hash and a column for each record, got shape {listed.shape}.",
-            MechanismError,
+            f"A table of hashes has a row for each hash, a column for each record, got shape {listed.shape}.",
         )
-        whole = np.issubdtype(listed.dtype, np.integer)
-        require(
-            whole and bool(np.all((listed >= 0) & (listed < hash_range))),
-            f"Hash values must be whole numbers in 0..{hash_range - 1}.",
-            MechanismError,
-        )
+        if not whole_below(listed, hash_range):
+            raise MechanismError(f"Hash values must be whole numbers in 0..{hash_range - 1}.")
         self.table: IntArray = listed.astype(np.int64)
         self.count, self.size = listed.shape
         self.hash_range = hash_range
@@ -177,7 +161,7 @@ class ListedHashes(HashFamily):
         return float(max(shares))
 
 
-class ConcreteHashing(Mechanism):
+class ConcreteHashing(ByEpsilon):
     """Draw a hash from a family, hash the record to one of `hash_range` values, report it by randomised response.
 
     An output is a pair: the number of the hash and the reported value. `hashes` is "mixing" (`MixingHashes`),
@@ -203,14 +187,10 @@ class ConcreteHashing(Mechanism):
     ) -> None:
         self.size, self.nominal_epsilon = as_size(size), as_epsilon(epsilon)
         self.hash_range = as_whole("hash_range", hash_range, least=2)
-        require(self.hash_range < 1 << 62, f"hash_range must be below 2^62, got {hash_range}", MechanismError)
+        MechanismError.unless(self.hash_range < 1 << 62, f"hash_range must be below 2^62, got {hash_range}")
         self.hashes = _as_family(hashes, self.size, self.hash_range)
         self._response = GRR(self.hash_range, self.nominal_epsilon)
         self.epsilon = self.nominal_epsilon if self.size > 1 and self.hashes.separation > 0 else 0.0
-
-    @property
-    def parameter(self) -> Parameter:
-        return Parameter.epsilon(self.nominal_epsilon)
 
     def delta_at(self, epsilon: float) -> float:
         """Hashes that tell two records apart do so as randomised response does; the others tell nothing."""
@@ -245,13 +225,9 @@ class ConcreteHashing(Mechanism):
     def _pairs(self, outputs: npt.ArrayLike) -> tuple[IntArray, IntArray]:
         pairs = np.atleast_2d(np.asarray(outputs))
         limits = [self.hashes.count, self.hash_range]
-        require(
-            pairs.ndim == 2
-            and pairs.shape[1] == 2
-            and np.issubdtype(pairs.dtype, np.integer)
-            and bool(np.all((pairs >= 0) & (pairs < limits))),
+        MechanismError.unless(
+            pairs.ndim == 2 and pairs.shape[1] == 2 and whole_below(pairs, limits),
             f"An output of {self!r} is a pair of whole numbers: a hash below {limits[0]}, a value below {limits[1]}.",
-            MechanismError,
         )
         numbers = pairs.astype(np.int64, copy=False)
         return numbers[:, 0], numbers[:, 1]
@@ -268,18 +244,14 @@ class ConcreteHashing(Mechanism):
 
 def _as_family(hashes: str | HashFamily | npt.ArrayLike, size: int, hash_range: int) -> HashFamily:
     if isinstance(hashes, str):
-        require(
-            hashes in ("mixing", "polynomial"),
-            f"hashes is 'mixing', 'polynomial', a table hashes x records or a HashFamily, got {hashes!r}",
-            MechanismError,
-        )
+        if hashes not in ("mixing", "polynomial"):
+            raise MechanismError(f"hashes is 'mixing', 'polynomial', a table or a HashFamily, got {hashes!r}")
         return MixingHashes(hash_range) if hashes == "mixing" else PolynomialHashes(size, hash_range)
     made = hashes if isinstance(hashes, HashFamily) else ListedHashes(hash_range, hashes)
-    require(
+    MechanismError.unless(
         size <= made.size and hash_range == made.hash_range,
         f"These hashes take {made.size} records to {made.hash_range} values; asked for are {size} records and "
         f"{hash_range} values.",
-        MechanismError,
     )
     return made
 
@@ -296,5 +268,5 @@ def _is_prime(number: int) -> bool:
 
 
 def _next_prime(least: int) -> int:
-    require(least <= LARGEST_PRIME, "The polynomial family takes at most 2^31 - 1 records or values.", MechanismError)
+    MechanismError.unless(least <= LARGEST_PRIME, "The polynomial family takes at most 2^31 - 1 records or values.")
     return next(number for number in range(max(2, least), LARGEST_PRIME + 1) if _is_prime(number))

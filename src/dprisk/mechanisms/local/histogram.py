@@ -6,25 +6,23 @@
 from __future__ import annotations
 
 import math
-from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, as_epsilon, as_noise_epsilon, as_number, as_size, require
+from dprisk.errors import MechanismError, as_epsilon, as_noise_epsilon, as_number, as_size
 from dprisk.guarantees import Guarantee, PureDP, TradeOff
-from dprisk.mechanisms.base import Mechanism
+from dprisk.mechanisms.base import ByEpsilon, Mechanism
 from dprisk.mechanisms.local.bits import SAMPLE_CELLS
 from dprisk.mechanisms.local.sets import FREQUENCY_ERROR
 from dprisk.mechanisms.local.unary import UnaryEncoding
 from dprisk.tables import as_floats
 from dprisk.types import AnyArray, FloatArray, IntArray
-from dprisk.values import Parameter
 
 ROUNDED_UP = 1 + 2.0**-50
 
 
-class SHE(Mechanism):
+class SHE(ByEpsilon):
     """Summation with histogram encoding: the one-hot vector plus Laplace noise of scale 2 / epsilon on each entry.
 
     An output is a row of `size` numbers x. Its likelihood under record z is that of pure noise times
@@ -33,11 +31,6 @@ class SHE(Mechanism):
 
     def __init__(self, size: int, epsilon: float) -> None:
         self.size, self.nominal_epsilon = as_size(size), as_noise_epsilon("SHE", epsilon, above=1e-300)
-        self.epsilon = self.nominal_epsilon if self.size > 1 else 0.0
-
-    @property
-    def parameter(self) -> Parameter:
-        return Parameter.epsilon(self.nominal_epsilon)
 
     @property
     def scale(self) -> float:
@@ -97,17 +90,14 @@ class SHE(Mechanism):
 
     def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
         values = np.atleast_2d(as_floats(outputs, "Outputs", MechanismError))
-        require(
-            values.ndim == 2 and values.shape[1] == self.size and bool(np.all(np.isfinite(values))),
-            f"An output of {self!r} is a row of {self.size} finite numbers.",
-            MechanismError,
-        )
+        if not (values.ndim == 2 and values.shape[1] == self.size and np.all(np.isfinite(values))):
+            raise MechanismError(f"An output of {self!r} is a row of {self.size} finite numbers.")
         rate = self.nominal_epsilon / 2
         noise = self.size * math.log(rate / 2) - (rate * np.abs(values)).sum(axis=1)
         return np.asarray((noise - rate)[:, None] + self.nominal_epsilon * np.clip(values, 0.0, 1.0))
 
 
-class THE(UnaryEncoding):
+class THE(ByEpsilon, UnaryEncoding):
     """Thresholding with histogram encoding: report which entries of `SHE`'s vector exceed a threshold in [0, 1].
 
     That is unary encoding with p = 1 - e^(-eps (1 - t) / 2) / 2 and q = e^(-eps t / 2) / 2, t the threshold.
@@ -123,11 +113,8 @@ class THE(UnaryEncoding):
         self.nominal_epsilon = as_epsilon(epsilon)
         rate = self.nominal_epsilon / 2
         self.threshold = _best_threshold(rate) if threshold is None else as_number("threshold", threshold)
-        require(
-            0 <= self.threshold <= 1,
-            f"threshold must lie in [0, 1], between the two values of an entry, got {self.threshold:g}",
-            MechanismError,
-        )
+        if not 0 <= self.threshold <= 1:
+            raise MechanismError(f"threshold must lie in [0, 1], the two values of an entry, got {self.threshold:g}")
         below, above = -rate * (1 - self.threshold), -rate * self.threshold
         not_p, q = math.exp(below) / 2, math.exp(above) / 2
         contrast = -(math.expm1(below) + math.expm1(above)) / 2
@@ -135,14 +122,6 @@ class THE(UnaryEncoding):
         # ln of p(1-q) / (q(1-p)), where ln 2q and ln 2(1-p) are known and sum to -rate
         true = rate + math.log1p(-math.expm1(below)) + math.log1p(-math.expm1(above))
         self.epsilon = true if self.size > 1 else 0.0
-
-    @property
-    def parameter(self) -> Parameter:
-        """The nominal epsilon; a threshold that was given stays."""
-        return Parameter.epsilon(self.nominal_epsilon)
-
-    def with_parameter(self, value: float) -> Self:
-        return self.replace(epsilon=value)
 
 
 def _best_threshold(rate: float) -> float:

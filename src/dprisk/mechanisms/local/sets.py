@@ -21,10 +21,11 @@ from typing import Self
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
-from dprisk.errors import MechanismError, as_epsilon, as_size, as_whole, require
+from dprisk.errors import MechanismError, as_epsilon, as_size, as_whole
 from dprisk.guarantees import Guarantee, PureDP, TradeOff
-from dprisk.mechanisms.base import Mechanism
+from dprisk.mechanisms.base import ByEpsilon, Mechanism
 from dprisk.mechanisms.local.bits import draw_subsets
 from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
 from dprisk.values import Parameter
@@ -87,9 +88,7 @@ class SetProtocol(Mechanism):
 
         q (1 - q) / (p - q)^2, with p and q the chances that a record is in the set of its owner and of anybody else.
         """
-        none = np.array([0])
-        own = float(self.hit(none)[0])
-        other = float(self.miss(none)[0] + self.pair_gain(none)[0])
+        own, other = self.naming
         return other * (1 - other) / (own - other) ** 2 if own > other else math.inf
 
     def error(self) -> dict[str, float]:
@@ -111,11 +110,8 @@ class Rows(SetProtocol):
 
     def members(self, outputs: npt.ArrayLike) -> BoolArray:
         member = np.atleast_2d(np.asarray(outputs))
-        require(
-            member.ndim == 2 and member.shape[1] == self.size and bool(np.all((member == 0) | (member == 1))),
-            f"An output of {self!r} is a row of {self.size} booleans.",
-            MechanismError,
-        )
+        if not (member.ndim == 2 and member.shape[1] == self.size and np.all((member == 0) | (member == 1))):
+            raise MechanismError(f"An output of {self!r} is a row of {self.size} booleans.")
         return member.astype(bool, copy=False)
 
     def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
@@ -158,33 +154,29 @@ class AnyRow(Rows):
             yield (number[:, None] >> bit & 1).astype(bool)
 
 
-class FixedSize(SetProtocol):
+class FixedSize(ByEpsilon, SetProtocol):
     """A protocol that reports `subset_size` records, the true one among them with probability w E / (w E + m - w)."""
 
     def __init__(self, size: int, epsilon: float, subset_size: int) -> None:
-        self.size, self.nominal_epsilon, self.subset_size = size, epsilon, subset_size
-        self.epsilon = epsilon if size > 1 else 0.0
+        self.size = self.total = size
+        self.nominal_epsilon, self.subset_size = epsilon, subset_size
         w, others = subset_size, (size - subset_size) * math.exp(-epsilon)
         self.p = w / (w + others)
         self._not_p = others / (w + others)
 
     @property
-    def parameter(self) -> Parameter:
-        return Parameter.epsilon(self.nominal_epsilon)
-
-    @property
     def _r1(self) -> float:
-        return self.p * self.size / self.subset_size
+        return self.p * self.total / self.subset_size
 
     @property
     def _r0(self) -> float:
-        return self._not_p * self.size / (self.size - self.subset_size) if self.size > self.subset_size else 0.0
+        return self._not_p * self.total / (self.total - self.subset_size) if self.total > self.subset_size else 0.0
 
     def hit(self, named: IntArray) -> FloatArray:
-        return self._r1 * self._others_out(1)[named] * self.subset_size / self.size
+        return self._r1 * self._others_out(1)[named] * self.subset_size / self.total
 
     def miss(self, named: IntArray) -> FloatArray:
-        return self._r0 * self._others_out(1)[named] * self.subset_size / self.size
+        return self._r0 * self._others_out(1)[named] * self.subset_size / self.total
 
     def gain(self, named: IntArray) -> FloatArray:
         return -math.expm1(-self.nominal_epsilon) * self.hit(named)  # r0 = r1 e^-eps
@@ -192,7 +184,7 @@ class FixedSize(SetProtocol):
     def pair_gain(self, named: IntArray) -> FloatArray:
         if self.subset_size == 1:
             return np.zeros(named.shape)
-        both = self.subset_size * (self.subset_size - 1) / (self.size * (self.size - 1))
+        both = self.subset_size * (self.subset_size - 1) / (self.total * (self.total - 1))
         return -math.expm1(-self.nominal_epsilon) * self._r1 * both * self._others_out(2)[named]
 
     def none(self, named: IntArray) -> FloatArray:
@@ -203,9 +195,9 @@ class FixedSize(SetProtocol):
 
         C(m-taken-h, w-taken) / C(m-taken, w-taken), as a running product: log-gammas lose digits at large m.
         """
-        h = np.arange(self.size)
-        left, free = self.size - taken - h, self.size - self.subset_size - h
-        ratio = np.zeros(self.size)
+        h = np.arange(self.total)
+        left, free = self.total - taken - h, self.total - self.subset_size - h
+        ratio = np.zeros(self.total)
         np.divide(free, left, out=ratio, where=(left > 0) & (free > 0))
         return np.concatenate([[1.0], np.cumprod(ratio)])
 
@@ -217,16 +209,13 @@ class SubsetSelection(FixedSize, Rows):
     """
 
     def __init__(self, size: int, epsilon: float, subset_size: int | None = None) -> None:
-        from scipy.special import expit
-
         size, epsilon = as_size(size), as_epsilon(epsilon)
-        best = max(1, math.floor(size * expit(-epsilon)))
+        best = max(1, math.floor(size * scipy.special.expit(-epsilon)))
         chosen = best if subset_size is None else as_whole("subset_size", subset_size, least=0)
-        require(
+        MechanismError.unless(
             1 <= chosen <= max(1, size - 1),
             f"subset selection over {size} records reports between 1 and {max(1, size - 1)} of them, got subset_size="
             f"{subset_size}; at epsilon {epsilon:g} the best size is {best}, leave subset_size out to let it choose",
-            MechanismError,
         )
         super().__init__(size, epsilon, chosen)
 
@@ -264,7 +253,7 @@ class SubsetSelection(FixedSize, Rows):
         return SeenMembers(self, size) if size < self.size else None
 
 
-class SeenMembers(AnyRow):
+class SeenMembers(FixedSize, AnyRow):
     """Which of `size` records subset selection over all of them reports, one of these being the true one.
 
     That one is reported as before. How many of the others are is hypergeometric, and any so many are as likely. What
@@ -272,8 +261,8 @@ class SeenMembers(AnyRow):
     """
 
     def __init__(self, whole: SubsetSelection, size: int) -> None:
+        super().__init__(whole.size, whole.nominal_epsilon, whole.subset_size)
         self.whole, self.size = whole, size
-        self.epsilon = whole.epsilon if size > 1 else 0.0
 
     @property
     def parameter(self) -> Parameter:
@@ -282,24 +271,9 @@ class SeenMembers(AnyRow):
     def with_parameter(self, value: float) -> Self:
         return self.replace(whole=self.whole.with_parameter(value))
 
-    def hit(self, named: IntArray) -> FloatArray:
-        return self.whole.hit(named)
-
-    def miss(self, named: IntArray) -> FloatArray:
-        return self.whole.miss(named)
-
-    def gain(self, named: IntArray) -> FloatArray:
-        return self.whole.gain(named)
-
-    def pair_gain(self, named: IntArray) -> FloatArray:
-        return self.whole.pair_gain(named)
-
-    def none(self, named: IntArray) -> FloatArray:
-        return self.whole.none(named)
-
     def _log_inside_outside(self, sizes: IntArray) -> tuple[FloatArray, FloatArray]:
         """Those of one subset, times the number of ways to choose the members that are not seen."""
-        w, unseen = self.whole.subset_size, self.whole.size - self.size
+        w, unseen = self.subset_size, self.total - self.size
         inside, outside = self.whole._log_inside_outside(np.array([w]))
         ways = np.array(
             [_log_binom(unseen, w - k) if 0 <= w - k <= unseen else -math.inf for k in range(self.size + 1)]
@@ -308,9 +282,9 @@ class SeenMembers(AnyRow):
 
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
         numbers = self._records(records)
-        truth = rng.random(numbers.size) < self.whole.p
-        others = self.whole.subset_size - truth
-        seen = rng.hypergeometric(others, self.whole.size - 1 - others, self.size - 1)
+        truth = rng.random(numbers.size) < self.p
+        others = self.subset_size - truth
+        seen = rng.hypergeometric(others, self.total - 1 - others, self.size - 1)
         return draw_subsets(self.size, numbers, truth, seen, rng)
 
 

@@ -9,9 +9,10 @@ from typing import Self
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from dprisk.errors import MechanismError, as_epsilon, as_number, as_size, require
-from dprisk.mechanisms.base import Mechanism
+from dprisk.mechanisms.base import ByEpsilon, Mechanism
 from dprisk.mechanisms.local.bits import SAMPLE_CELLS, draw_bits
 from dprisk.mechanisms.local.sets import AnyRow
 from dprisk.types import AnyArray, FloatArray, IntArray
@@ -54,7 +55,7 @@ class UnaryEncoding(AnyRow):
 
     def with_parameter(self, value: float) -> Self:
         shrink = math.exp(-as_epsilon(value))
-        require(0 < self.p < 1, f"with p = {self.p:g} the privacy parameter cannot be set", MechanismError)
+        MechanismError.unless(0 < self.p < 1, f"with p = {self.p:g} the privacy parameter cannot be set")
         return self.replace(q=self.p * shrink / (self.p * shrink + 1 - self.p))
 
     def hit(self, named: IntArray) -> FloatArray:
@@ -110,25 +111,17 @@ class UnaryEncoding(AnyRow):
         return self.labelled(None).replace(size=size)
 
 
-class UnaryByEpsilon(UnaryEncoding):
+class UnaryByEpsilon(ByEpsilon, UnaryEncoding):
     """Unary encoding whose p and q follow from epsilon."""
 
     def __init__(self, size: int, epsilon: float) -> None:
         self.nominal_epsilon = as_epsilon(epsilon)
         self._set(size, *self._rule(self.nominal_epsilon))
-        self.epsilon = self.nominal_epsilon if self.size > 1 else 0.0
 
     @staticmethod
     @abstractmethod
     def _rule(epsilon: float) -> tuple[float, float, float, float, float]:
         """p, 1-p, q, 1-q, p-q."""
-
-    @property
-    def parameter(self) -> Parameter:
-        return Parameter.epsilon(self.nominal_epsilon)
-
-    def with_parameter(self, value: float) -> Self:
-        return self.replace(epsilon=value)
 
 
 class SUE(UnaryByEpsilon):
@@ -136,9 +129,7 @@ class SUE(UnaryByEpsilon):
 
     @staticmethod
     def _rule(epsilon: float) -> tuple[float, float, float, float, float]:
-        from scipy.special import expit
-
-        keep, flip = float(expit(epsilon / 2)), float(expit(-epsilon / 2))
+        keep, flip = float(scipy.special.expit(epsilon / 2)), float(scipy.special.expit(-epsilon / 2))
         return keep, flip, flip, keep, math.tanh(epsilon / 4)
 
 
@@ -147,9 +138,8 @@ class OUE(UnaryByEpsilon):
 
     @staticmethod
     def _rule(epsilon: float) -> tuple[float, float, float, float, float]:
-        from scipy.special import expit
-
-        return 0.5, 0.5, float(expit(-epsilon)), float(expit(epsilon)), math.tanh(epsilon / 2) / 2
+        on, off = (float(scipy.special.expit(sign * epsilon)) for sign in (-1, 1))
+        return 0.5, 0.5, on, off, math.tanh(epsilon / 2) / 2
 
 
 def _log(probability: float) -> float:

@@ -6,28 +6,86 @@ import math
 import numbers
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, as_epsilon, as_noise_epsilon, as_number, as_size, fail, require
+from dprisk.errors import MechanismError, as_epsilon, as_noise_epsilon, as_number, as_size, fail
 from dprisk.guarantees import GaussianDP, Guarantee, PureDP, TradeOff
 from dprisk.mechanisms.base import Mechanism
-from dprisk.mechanisms.numbers.noise import GaussianNoise, LaplaceNoise, Noise
+from dprisk.mechanisms.numbers.noise import NOT_KNOWN, GaussianNoise, LaplaceNoise, Noise
 from dprisk.mechanisms.tabled import Tabled
 from dprisk.tables import as_floats
 from dprisk.types import AnyArray, FloatArray, IntArray
 from dprisk.values import Parameter
 
 Ends = Literal["clamp", "truncate"]
-NOT_KNOWN = "Which epsilon a noise given by its density keeps is not known, only its risk."
 NUMBER_ERROR = "95 % error"
+LARGEST = 1 << 53  # whole numbers that floats hold exactly
 LOG_BLOCK = 1 << 20  # likelihoods looked at at once
 LEAST_INSIDE = -690.0  # log of the smallest probability of an interval that floats can still divide
 
 
-class Additive(Mechanism):
+class Positioned(Mechanism):
+    """A position for each record, plus noise, in an `interval` or not."""
+
+    positions: AnyArray
+    noise: Any
+    interval: tuple[Any, Any] | None
+    ends: Ends
+
+    def _place(self, positions: AnyArray, noise: Any, interval: tuple[Any, Any] | None, ends: Ends) -> None:
+        MechanismError.unless(ends in ("clamp", "truncate"), f"ends must be 'clamp' or 'truncate', got {ends!r}")
+        self.positions, self.size, self.noise, self.ends = positions, positions.size, noise, ends
+        self.interval = None if interval is None else as_interval(interval, positions.dtype.kind == "i")
+
+    @property
+    def is_truncated(self) -> bool:
+        """Whether the noise is drawn again until the output lies in the interval."""
+        return self.interval is not None and self.ends == "truncate"
+
+    @property
+    def is_clamped(self) -> bool:
+        """Whether an output outside the interval is moved to its nearer end."""
+        return self.interval is not None and self.ends == "clamp"
+
+    @property
+    def spread(self) -> float:
+        """The largest distance between two positions: the sensitivity of the query to this person."""
+        return float(np.ptp(self.positions))
+
+
+class WithLaplace(Positioned):
+    """Laplace noise, turned by its epsilon for these positions."""
+
+    @property
+    def nominal_epsilon(self) -> float:
+        """That of the noise alone: spread / scale."""
+        return float(self.noise.epsilon(self.spread))
+
+    @property
+    def parameter(self) -> Parameter:
+        return Parameter.epsilon(self.nominal_epsilon)
+
+    def with_parameter(self, value: float) -> Self:
+        return self.replace(epsilon=value, scale=None)
+
+
+class WithGaussian(Positioned):
+    """Gaussian noise, turned by its sigma."""
+
+    @property
+    def sigma(self) -> float:
+        """The standard deviation of the noise; on whole numbers the true one is a little smaller."""
+        return float(self.noise.sigma)
+
+    @property
+    def parameter(self) -> Parameter:
+        return Parameter.noise("sigma", self.sigma)
+
+
+class Additive(Positioned):
     """The record's position plus noise.
 
     `positions` has a number for each record: what the query answers if the target has that record. A whole number m
@@ -36,6 +94,9 @@ class Additive(Mechanism):
     noise alone (`epsilon` tells the true one).
     """
 
+    noise: Noise
+    positions: FloatArray
+
     def __init__(
         self,
         positions: npt.ArrayLike,
@@ -43,20 +104,12 @@ class Additive(Mechanism):
         interval: tuple[float, float] | None = None,
         ends: Ends = "clamp",
     ) -> None:
-        require(
-            isinstance(noise, Noise), f"A noise such as LaplaceNoise(1.0) is needed, not {noise!r}.", MechanismError
-        )
-        require(ends in ("clamp", "truncate"), f"ends must be 'clamp' or 'truncate', got {ends!r}", MechanismError)
+        MechanismError.unless(isinstance(noise, Noise), f"A noise such as LaplaceNoise(1.0) is needed, not {noise!r}.")
         self.is_equispaced = isinstance(positions, numbers.Number)
-        self.positions = _equispaced(as_size(positions)) if self.is_equispaced else _positions(positions)
-        self.size, self.noise, self.ends = self.positions.size, noise, ends
-        self.interval = None if interval is None else _interval(interval)
-        if self.is_truncated:
-            require(
-                bool(np.all(self._log_inside > LEAST_INSIDE)),
-                "The interval is out of reach of a position: its noise never falls into it.",
-                MechanismError,
-            )
+        places = _equispaced(as_size(positions)) if self.is_equispaced else as_positions(positions)
+        self._place(places, noise, interval, ends)
+        if self.is_truncated and not np.all(self._log_inside > LEAST_INSIDE):
+            raise MechanismError("The interval is out of reach of a position: its noise never falls into it.")
 
     @property
     def is_open(self) -> bool:
@@ -64,19 +117,9 @@ class Additive(Mechanism):
         return self.interval is None
 
     @property
-    def is_truncated(self) -> bool:
-        """Whether the noise is drawn again until the output lies in the interval."""
-        return self.interval is not None and self.ends == "truncate"
-
-    @property
     def bounds(self) -> tuple[float, float]:
         """The ends of the interval of outputs, infinite if there is none."""
         return self.interval or (-math.inf, math.inf)
-
-    @property
-    def spread(self) -> float:
-        """The largest distance between two positions: the sensitivity of the query to this person."""
-        return float(np.ptp(self.positions))
 
     @cached_property
     def _log_inside(self) -> FloatArray:
@@ -98,14 +141,11 @@ class Additive(Mechanism):
         """The log of the density; at a clamped end, of the probability of that end."""
         value = np.atleast_1d(as_floats(outputs, "Outputs", MechanismError))
         low, high = self.bounds
-        require(bool(np.all(np.isfinite(value))), "Outputs must be finite numbers.", MechanismError)
-        require(
-            value.ndim == 1 and bool(np.all((value >= low) & (value <= high))),
-            f"Outputs of {self!r} lie in [{low:g}, {high:g}], one number each.",
-            MechanismError,
-        )
+        MechanismError.unless(np.all(np.isfinite(value)), "Outputs must be finite numbers.")
+        if not (value.ndim == 1 and np.all((value >= low) & (value <= high))):
+            raise MechanismError(f"Outputs of {self!r} lie in [{low:g}, {high:g}], one number each.")
         logs = self.noise.log_density(value[:, None] - self.positions) - self._log_inside
-        if self.interval is not None and self.ends == "clamp":
+        if self.is_clamped:
             logs[value == low] = self.noise.log_below(low - self.positions)
             logs[value == high] = self.noise.log_above(high - self.positions)
         return logs
@@ -129,15 +169,15 @@ class Additive(Mechanism):
 
     @cached_property
     def epsilon(self) -> float:
-        if self.spread == 0:
-            return 0.0
+        if self.spread == 0 or self.is_open:
+            return self.noise.epsilon(self.spread)
         return max(float(np.ptp(logs, axis=1).max()) for logs in self._extremes())
 
     def _extremes(self) -> Iterator[FloatArray]:
         """The log-likelihoods of the outputs among which the most telling one is, in blocks."""
         for start in range(0, self._telling.size, step := max(1, LOG_BLOCK // self.size)):
             yield self.noise.log_density(self._telling[start : start + step, None] - self.positions) - self._log_inside
-        if self.interval is not None and self.ends == "clamp":
+        if self.is_clamped:
             yield self.log_likelihood(self.bounds)
 
     @property
@@ -162,11 +202,9 @@ class Additive(Mechanism):
         threshold = np.clip(self._ratio_reaches(x, y, epsilon + inside[0] - inside[1]), low, high)
         above = x >= y  # where it is the upper outputs that speak for `one`
         parts = [(np.where(above, threshold, low), np.where(above, high, threshold))]
-        if self.interval is not None and self.ends == "clamp":
-            parts += [
-                (np.full(y.size, -np.inf), np.full(y.size, low)),
-                (np.full(y.size, high), np.full(y.size, np.inf)),
-            ]
+        if self.is_clamped:
+            far = np.full(y.size, np.inf)
+            parts += [(-far, np.full(y.size, low)), (np.full(y.size, high), far)]
         total = np.zeros(y.size)
         for start, end in parts:
             with np.errstate(divide="ignore"):
@@ -179,7 +217,7 @@ class Additive(Mechanism):
         return fail(NOT_KNOWN, MechanismError)
 
 
-class Laplace(Additive):
+class Laplace(WithLaplace, Additive):
     """Laplace noise (RAD Example 4.7). Give its `scale`, or the `epsilon` it has for these positions: spread / scale.
 
     >>> Laplace([0.0, 0.1, 0.45, 1.0], scale=0.2).epsilon
@@ -197,13 +235,8 @@ class Laplace(Additive):
         interval: tuple[float, float] | None = None,
         ends: Ends = "clamp",
     ) -> None:
-        require((epsilon is None) != (scale is None), "Laplace noise takes either epsilon or scale.", MechanismError)
-        if scale is None:
-            epsilon = as_noise_epsilon("Laplace noise", epsilon)
-            spread = 1.0 if isinstance(positions, numbers.Number) else float(np.ptp(_positions(positions)))
-            require(spread > 0, "All positions coincide; give the scale of the noise instead.", MechanismError)
-            scale = spread / epsilon
-        super().__init__(positions, LaplaceNoise(scale), interval, ends)
+        spread = 1.0 if isinstance(positions, numbers.Number) else float(np.ptp(as_positions(positions)))
+        super().__init__(positions, LaplaceNoise(laplace_scale(epsilon, scale, spread, 1e-99)), interval, ends)
 
     def viewed(self, values: IntArray) -> Laplace:
         """The scale stays; what epsilon that is depends on the positions."""
@@ -213,22 +246,6 @@ class Laplace(Additive):
     def scale(self) -> float:
         """The scale of the noise, its mean size."""
         return self.noise.scale
-
-    @cached_property
-    def epsilon(self) -> float:
-        return self.nominal_epsilon if self.is_open else super().epsilon
-
-    @property
-    def nominal_epsilon(self) -> float:
-        """That of the noise alone: spread / scale."""
-        return self.spread / self.scale
-
-    @property
-    def parameter(self) -> Parameter:
-        return Parameter.epsilon(self.nominal_epsilon)
-
-    def with_parameter(self, value: float) -> Self:
-        return self.replace(epsilon=value, scale=None)
 
     def error(self) -> dict[str, float]:
         return {NUMBER_ERROR: self.scale * math.log(20)}
@@ -262,7 +279,7 @@ class Laplace(Additive):
         return np.where(np.abs(level) < reach, middle, beyond)
 
 
-class Gaussian(Additive):
+class Gaussian(WithGaussian, Additive):
     """Gaussian noise of standard deviation sigma (RAD Example 4.8). Unbounded, it is epsilon-DP for no epsilon.
 
     >>> Gaussian([0.0, 0.1, 0.45, 1.0], sigma=0.2).guarantee()
@@ -280,19 +297,6 @@ class Gaussian(Additive):
         ends: Ends = "clamp",
     ) -> None:
         super().__init__(positions, GaussianNoise(sigma), interval, ends)
-
-    @property
-    def sigma(self) -> float:
-        """The standard deviation of the noise."""
-        return self.noise.sigma
-
-    @cached_property
-    def epsilon(self) -> float:
-        return (math.inf if self.spread > 0 else 0.0) if self.is_open else super().epsilon
-
-    @property
-    def parameter(self) -> Parameter:
-        return Parameter.noise("sigma", self.sigma)
 
     def averaged(self, times: int) -> Mechanism | None:
         """The mean of the reports is sufficient: its noise is smaller by sqrt(times)."""
@@ -346,20 +350,32 @@ def _equispaced(size: int) -> FloatArray:
     return np.arange(size, dtype=np.float64) / max(1, size - 1)
 
 
-def _positions(positions: npt.ArrayLike) -> FloatArray:
+def as_positions(positions: npt.ArrayLike, whole: bool = False) -> AnyArray:
+    """A number for each record, checked; whole numbers as integers."""
     places = as_floats(positions, "Positions", MechanismError)
-    require(
-        places.ndim == 1 and places.size > 0 and bool(np.all(np.isfinite(places))),
-        "Positions are a list of finite numbers, one for each record.",
-        MechanismError,
-    )
-    return places
+    fits = (np.abs(places) < LARGEST) & (places == np.rint(places)) if whole else np.isfinite(places)
+    if not (places.ndim == 1 and places.size > 0 and np.all(fits)):
+        raise MechanismError(f"Positions are a list of {'whole' if whole else 'finite'} numbers, one for each record.")
+    return places.astype(np.int64) if whole else places
 
 
-def _interval(interval: tuple[float, float]) -> tuple[float, float]:
-    require(np.shape(interval) == (2,), f"interval is a pair (low, high), got {interval!r}", MechanismError)
+def as_interval(interval: tuple[float, float], whole: bool) -> tuple[float, float]:
+    """The ends of an interval, checked; those of whole numbers may coincide."""
+    MechanismError.unless(np.shape(interval) == (2,), f"interval is a pair (low, high), got {interval!r}")
     low, high = (as_number("An end of the interval", end) for end in interval)
-    require(
-        -math.inf < low < high < math.inf, f"interval needs finite low < high, got {low:g}, {high:g}", MechanismError
-    )
+    if whole:
+        fits = -LARGEST < low <= high < LARGEST and low.is_integer() and high.is_integer()
+        MechanismError.unless(fits, f"interval needs whole numbers low <= high, got {low:g}, {high:g}")
+        return int(low), int(high)
+    MechanismError.unless(-math.inf < low < high < math.inf, f"interval needs finite low < high, got {low:g}, {high:g}")
     return low, high
+
+
+def laplace_scale(epsilon: float | None, scale: float | None, spread: float, above: float) -> float:
+    """The scale of Laplace noise, as it is given or from an epsilon, which must be above so much."""
+    MechanismError.unless((epsilon is None) != (scale is None), "Laplace noise takes either epsilon or scale.")
+    if scale is not None:
+        return scale
+    checked = as_noise_epsilon("Laplace noise", epsilon, above)
+    MechanismError.unless(spread > 0, "All positions coincide; give the scale of the noise instead.")
+    return spread / checked

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, as_noise_epsilon, as_number, fail, require
+from dprisk.errors import MechanismError, as_ends, as_noise_epsilon, as_number, fail
 from dprisk.guarantees import Guarantee
 from dprisk.mechanisms.base import Mechanism
 from dprisk.mechanisms.numbers.additive import Additive, Gaussian, Laplace
@@ -38,11 +38,8 @@ class OnInterval(Mechanism):
         truncated: bool = False,
         sensitivity: float | None = None,
     ) -> None:
-        require(
-            isinstance(noise, LaplaceNoise | GaussianNoise),
-            f"The noise is a LaplaceNoise or a GaussianNoise, not {noise!r}.",
-            MechanismError,
-        )
+        if not isinstance(noise, LaplaceNoise | GaussianNoise):
+            raise MechanismError(f"The noise is a LaplaceNoise or a GaussianNoise, not {noise!r}.")
         self.low, self.high, self.sensitivity = _ends(low, high, sensitivity)
         self.noise, self.truncated = noise, bool(truncated)
 
@@ -136,11 +133,8 @@ class OnInterval(Mechanism):
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
         """One output for each record, given by its value."""
         z = np.atleast_1d(as_floats(records, "Records", MechanismError))
-        require(
-            bool(np.all((z >= self.low) & (z <= self.high))),
-            f"Records must lie in [{self.low:g}, {self.high:g}].",
-            MechanismError,
-        )
+        if not np.all((z >= self.low) & (z <= self.high)):
+            raise MechanismError(f"Records must lie in [{self.low:g}, {self.high:g}].")
         if self.truncated:
             return np.clip(z + self.noise.sample_between(self.low - z, self.high - z, rng), self.low, self.high)
         return z + self.noise.sample(z.size, rng)
@@ -151,12 +145,7 @@ class OnInterval(Mechanism):
 
 def _ends(low: float, high: float, sensitivity: float | None) -> tuple[float, float, float]:
     """The interval and what epsilon refers to, checked."""
-    low, high = as_number("low", low), as_number("high", high)
-    require(
-        -math.inf < low < high < math.inf,
-        f"Needs finite low < high, got {low:g} and {high:g}.",
-        MechanismError,
-    )
+    low, high = as_ends(low, high, MechanismError)
     reach = high - low if sensitivity is None else as_number("sensitivity", sensitivity)
-    require(reach >= (high - low) * (1 - 1e-12), f"The sensitivity is at least {high - low:g}.", MechanismError)
+    MechanismError.unless(reach >= (high - low) * (1 - 1e-12), f"The sensitivity is at least {high - low:g}.")
     return low, high, reach

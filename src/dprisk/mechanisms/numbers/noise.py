@@ -8,11 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 
-from dprisk.errors import MechanismError, as_scale, require
+from dprisk.errors import MechanismError, as_scale, fail
 from dprisk.types import FloatArray
 from dprisk.values import Value
 
+NOT_KNOWN = "Which epsilon a noise given by its density keeps is not known, only its risk."
 SHORT = 0.03  # the mass of an interval over which a density changes by less is integrated: its ends are too near
 GAUSS_3 = (
     (-math.sqrt(0.6), 5 / 18),
@@ -47,6 +49,10 @@ class Noise(Value):
     @abstractmethod
     def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
         """Independent draws."""
+
+    def epsilon(self, distance: float) -> float:
+        """The largest log ratio of the densities of the noise and the noise moved by a distance."""
+        return 0.0 if distance == 0 else fail(NOT_KNOWN, MechanismError)
 
     def sample_between(self, low: FloatArray, high: FloatArray, rng: np.random.Generator) -> FloatArray:
         """A draw for each pair of ends, given that it lies between them."""
@@ -130,6 +136,9 @@ class LaplaceNoise(SymmetricNoise):
     def variation(self, distance: FloatArray) -> FloatArray:
         return np.asarray(-np.expm1(-np.asarray(distance) / (2 * self.scale)))
 
+    def epsilon(self, distance: float) -> float:
+        return distance / self.scale
+
     def tilt(
         self, positions: FloatArray, centre: FloatArray, at: FloatArray, inside: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
@@ -160,13 +169,9 @@ class GaussianNoise(SymmetricNoise):
         return np.asarray(-(u * u) / 2 - math.log(self.sigma * math.sqrt(2 * math.pi)))
 
     def log_below(self, x: FloatArray) -> FloatArray:
-        from scipy.special import log_ndtr
-
-        return np.asarray(log_ndtr(np.asarray(x) / self.sigma))
+        return np.asarray(scipy.special.log_ndtr(np.asarray(x) / self.sigma))
 
     def between(self, low: FloatArray, high: FloatArray) -> FloatArray:
-        from scipy.special import ndtr
-
         a, b = np.broadcast_arrays(np.asarray(low) / self.sigma, np.asarray(high) / self.sigma)
         upper = a > 0  # the lower tail has all its digits, the upper tail not
         a, b = np.where(upper, -b, a), np.where(upper, -a, b)
@@ -174,23 +179,22 @@ class GaussianNoise(SymmetricNoise):
             short = (b - a) * np.maximum(1.0, np.abs(a)) < SHORT
         if np.all(short):
             return _short_mass(a, b)
-        mass = np.asarray(ndtr(b) - ndtr(a))
+        mass = np.asarray(scipy.special.ndtr(b) - scipy.special.ndtr(a))
         if np.any(short):
             mass[short] = _short_mass(a[short], b[short])
         return mass
 
     def quantile(self, share: FloatArray) -> FloatArray:
-        from scipy.special import ndtri
-
-        return np.asarray(self.sigma * ndtri(share))
+        return np.asarray(self.sigma * scipy.special.ndtri(share))
 
     def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
         return rng.normal(scale=self.sigma, size=size)
 
     def variation(self, distance: FloatArray) -> FloatArray:
-        from scipy.special import erf
+        return np.asarray(scipy.special.erf(np.asarray(distance) / (2 * math.sqrt(2) * self.sigma)))
 
-        return np.asarray(erf(np.asarray(distance) / (2 * math.sqrt(2) * self.sigma)))
+    def epsilon(self, distance: float) -> float:
+        return math.inf if distance > 0 else 0.0
 
     def tilt(
         self, positions: FloatArray, centre: FloatArray, at: FloatArray, inside: FloatArray
@@ -216,17 +220,14 @@ class DensityNoise(Noise):
     def __post_init__(self) -> None:
         ends = np.array([-np.inf, np.inf])
         start, end = (float(value) for value in np.asarray(self.cdf(ends), dtype=float))
-        require(
-            abs(start) < 1e-9 and abs(end - 1) < 1e-9,
-            f"A distribution function rises from 0 to 1; this one rises from {start:g} to {end:g}.",
-            MechanismError,
-        )
+        if not (abs(start) < 1e-9 and abs(end - 1) < 1e-9):
+            raise MechanismError(f"A distribution function rises from 0 to 1; this rises from {start:g} to {end:g}.")
         places = self.quantile(np.linspace(0.05, 0.95, 19))
         middle, width = (places[1:] + places[:-1]) / 2, np.diff(places)
         step = 1e-4 * width
         slope = (self.cdf(middle + step) - self.cdf(middle - step)) / (2 * step)
         gap = float(np.max(np.abs(slope - self.pdf(middle)) / np.maximum(np.abs(slope), 1e-300)))
-        require(gap < 1e-2, "The density is not the slope of the distribution function.", MechanismError)
+        MechanismError.unless(gap < 1e-2, "The density is not the slope of the distribution function.")
 
     def log_density(self, x: FloatArray) -> FloatArray:
         with np.errstate(divide="ignore"):

@@ -5,26 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, TooLargeError, as_epsilon, as_number, as_size, require
+from dprisk.errors import MechanismError, TooLargeError, as_epsilon, as_number, as_size
 from dprisk.guarantees import ZCDP, Guarantee, PureDP
-from dprisk.mechanisms.base import PAIRWISE_CELLS
-from dprisk.mechanisms.numbers.additive import Ends
+from dprisk.mechanisms.base import PAIRWISE_CELLS, ByEpsilon
+from dprisk.mechanisms.numbers.additive import (
+    LARGEST,
+    Ends,
+    Positioned,
+    WithGaussian,
+    WithLaplace,
+    as_positions,
+    laplace_scale,
+)
 from dprisk.mechanisms.numbers.whole_noise import WholeGaussian, WholeLaplace, WholeNoise
 from dprisk.mechanisms.tabled import Tabled
-from dprisk.tables import as_floats
 from dprisk.types import AnyArray, FloatArray, IntArray
-from dprisk.values import Parameter
 
-LARGEST = 1 << 53  # whole numbers that floats hold exactly
 LONGEST = 1 << 26  # outputs of one record that are held at once
 
 
-class DiscreteAdditive(Tabled):
+class DiscreteAdditive(Positioned, Tabled):
     """The record's position plus noise, all of them whole numbers.
 
     `positions` has a whole number for each record: what the query answers if the target has that record. A single
@@ -34,6 +38,7 @@ class DiscreteAdditive(Tabled):
     """
 
     noise: WholeNoise
+    positions: IntArray
 
     def __init__(
         self,
@@ -42,26 +47,13 @@ class DiscreteAdditive(Tabled):
         interval: tuple[int, int] | None = None,
         ends: Ends = "clamp",
     ) -> None:
-        require(ends in ("clamp", "truncate"), f"ends must be 'clamp' or 'truncate', got {ends!r}", MechanismError)
-        self.positions = _positions(positions)
-        self.size, self.noise, self.ends = self.positions.size, noise, ends
-        self.interval = None if interval is None else _interval(interval)
-
-    @property
-    def is_truncated(self) -> bool:
-        """Whether the noise is drawn again until the output lies in the interval."""
-        return self.interval is not None and self.ends == "truncate"
+        self._place(_positions(positions), noise, interval, ends)
 
     @cached_property
     def bounds(self) -> tuple[int, int]:
         """The first and the last output of the list."""
         far = math.ceil(min(self.noise.far, LARGEST))
         return self.interval or (int(self.positions.min()) - far, int(self.positions.max()) + far)
-
-    @property
-    def spread(self) -> int:
-        """The largest distance between two positions: the sensitivity of the query to this person."""
-        return int(np.ptp(self.positions))
 
     @property
     def n_outputs(self) -> float:
@@ -76,11 +68,8 @@ class DiscreteAdditive(Tabled):
         return np.exp(self._log_probability(slice(None), self.bounds[0] + outputs))
 
     def row(self, record: int) -> FloatArray:
-        require(
-            self.n_outputs <= LONGEST,
-            f"{self!r} has {self.n_outputs:.3g} outputs, too many to hold at once.",
-            TooLargeError,
-        )
+        if self.n_outputs > LONGEST:
+            raise TooLargeError(f"{self!r} has {self.n_outputs:.3g} outputs, too many to hold at once.")
         place = np.arange(self.bounds[0], self.bounds[1] + 1)
         return np.exp(self._log_probability(slice(record, record + 1), place)).ravel()
 
@@ -108,12 +97,11 @@ class DiscreteAdditive(Tabled):
     def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
         numbers = np.atleast_1d(np.asarray(outputs))
         low, high = self.bounds
-        require(
+        MechanismError.unless(
             numbers.ndim == 1
             and np.issubdtype(numbers.dtype, np.integer)
             and (self.interval is None or bool(np.all((numbers >= low) & (numbers <= high)))),
             f"An output of {self!r} is a whole number" + (f" in {low}..{high}." if self.interval else "."),
-            MechanismError,
         )
         return self._log_probability(slice(None), np.clip(numbers, low, high)).T
 
@@ -166,7 +154,7 @@ class DiscreteAdditive(Tabled):
         return Tabled.guarantee(pair)
 
 
-class DiscreteLaplace(DiscreteAdditive):
+class DiscreteLaplace(WithLaplace, DiscreteAdditive):
     """Discrete Laplace noise: k and -k, each with probability in proportion to exp(-k / scale).
 
     Give the `scale`, or the `epsilon` that the noise has for these positions: spread / scale.
@@ -186,32 +174,14 @@ class DiscreteLaplace(DiscreteAdditive):
         interval: tuple[int, int] | None = None,
         ends: Ends = "clamp",
     ) -> None:
-        require((epsilon is None) != (scale is None), "Laplace noise takes either epsilon or scale.", MechanismError)
-        if scale is None:
-            epsilon = as_epsilon(epsilon)
-            require(epsilon > 0, "Laplace noise needs epsilon > 0: at 0 its scale is infinite", MechanismError)
-            spread = int(np.ptp(_positions(positions)))
-            require(spread > 0, "All positions coincide; give the scale of the noise instead.", MechanismError)
-            scale = spread / epsilon
-        super().__init__(positions, WholeLaplace(1 / _wide("scale", scale)), interval, ends)
+        places = _positions(positions)
+        scale = _wide("scale", laplace_scale(epsilon, scale, float(np.ptp(places)), 0.0))
+        super().__init__(places, WholeLaplace(1 / scale), interval, ends)
 
     @property
     def scale(self) -> float:
         """The scale of the noise."""
         return 1 / self.noise.rate
-
-    @property
-    def nominal_epsilon(self) -> float:
-        """That of the noise alone: spread / scale."""
-        return self.spread * self.noise.rate
-
-    @property
-    def parameter(self) -> Parameter:
-        """The epsilon of the noise alone."""
-        return Parameter.epsilon(self.nominal_epsilon)
-
-    def with_parameter(self, value: float) -> Self:
-        return self.replace(epsilon=value, scale=None)
 
     def _simpler(self) -> DiscreteLaplace | None:
         """Outputs clamped to the range of the positions: beyond it all probabilities fall alike."""
@@ -226,7 +196,7 @@ class DiscreteLaplace(DiscreteAdditive):
         return super().guarantee() if same is self else same.guarantee()
 
 
-class DiscreteGaussian(DiscreteAdditive):
+class DiscreteGaussian(WithGaussian, DiscreteAdditive):
     """Discrete Gaussian noise: k with probability in proportion to exp(-k^2 / (2 sigma^2)).
 
     Canonne, Kamath, Steinke: The Discrete Gaussian for Differential Privacy (2020). Unbounded, it is epsilon-DP for no
@@ -248,15 +218,6 @@ class DiscreteGaussian(DiscreteAdditive):
     ) -> None:
         super().__init__(positions, WholeGaussian(_wide("sigma", sigma)), interval, ends)
 
-    @property
-    def sigma(self) -> float:
-        """The parameter of the noise; its standard deviation is a little smaller."""
-        return self.noise.sigma
-
-    @property
-    def parameter(self) -> Parameter:
-        return Parameter.noise("sigma", self.sigma)
-
     def guarantee(self) -> Guarantee:
         """Where the curve is too long to draw, rho-zCDP with rho = spread^2 / (2 sigma^2) (their theorem 4)."""
         if not self.is_truncated and 4 * self.n_outputs > PAIRWISE_CELLS:
@@ -264,7 +225,7 @@ class DiscreteGaussian(DiscreteAdditive):
         return super().guarantee()
 
 
-class Geometric(DiscreteAdditive):
+class Geometric(DiscreteAdditive, ByEpsilon):
     """Records and outputs 0..size-1; noise of size k has probability proportional to exp(-eps k / sensitivity).
 
     `ends="clamp"` moves an output outside the range to its nearer end; `ends="truncate"` draws again until the output
@@ -276,41 +237,18 @@ class Geometric(DiscreteAdditive):
         size = as_size(size)
         epsilon = as_epsilon(epsilon)
         scale = max(size - 1, 1) if sensitivity is None else sensitivity
-        require(0 < scale < math.inf, f"sensitivity must be finite and above 0, got {sensitivity}", MechanismError)
+        MechanismError.unless(0 < scale < math.inf, f"sensitivity must be finite and above 0, got {sensitivity}")
         rate = epsilon / scale
-        require(rate < math.inf, f"sensitivity {scale:g} is too small for epsilon {epsilon:g}", MechanismError)
+        MechanismError.unless(rate < math.inf, f"sensitivity {scale:g} is too small for epsilon {epsilon:g}")
         super().__init__(size, WholeLaplace(rate), (0, size - 1), ends)
         self.nominal_epsilon, self.sensitivity = float(epsilon), float(scale)
 
-    @property
-    def parameter(self) -> Parameter:
-        return Parameter.epsilon(self.nominal_epsilon)
-
 
 def _positions(positions: npt.ArrayLike) -> IntArray:
-    if np.ndim(positions) == 0:
-        return np.arange(as_size(positions))
-    places = as_floats(positions, "Positions", MechanismError)
-    require(
-        places.ndim == 1 and places.size > 0 and bool(np.all((np.abs(places) < LARGEST) & (places == np.rint(places)))),
-        "Positions are a list of whole numbers, one for each record.",
-        MechanismError,
-    )
-    return places.astype(np.int64)
-
-
-def _interval(interval: tuple[int, int]) -> tuple[int, int]:
-    require(np.shape(interval) == (2,), f"interval is a pair (low, high), got {interval!r}", MechanismError)
-    low, high = (as_number("An end of the interval", end) for end in interval)
-    require(
-        -LARGEST < low <= high < LARGEST and low.is_integer() and high.is_integer(),
-        f"interval needs whole numbers low <= high, got {low:g}, {high:g}",
-        MechanismError,
-    )
-    return int(low), int(high)
+    return np.arange(as_size(positions)) if np.ndim(positions) == 0 else as_positions(positions, whole=True)
 
 
 def _wide(name: str, value: float) -> float:
     number = as_number(name, value)
-    require(1e-9 < number < 1e12, f"{name} must lie between 1e-9 and 1e12, got {number:g}", MechanismError)
+    MechanismError.unless(1e-9 < number < 1e12, f"{name} must lie between 1e-9 and 1e12, got {number:g}")
     return number

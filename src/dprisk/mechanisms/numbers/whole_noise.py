@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy
 
-from dprisk.errors import TooLargeError, require
+from dprisk.errors import TooLargeError
 from dprisk.types import FloatArray, IntArray
 from dprisk.values import Value
 
@@ -128,12 +129,10 @@ class WholeGaussian(WholeNoise):
 
         With wide noise by Euler's formula, unless k is so far out that few terms matter.
         """
-        from scipy.special import erfcx
-
         distinct, back = np.unique(k, return_inverse=True)
         slope = distinct / self.sigma**2
         smooth = (slope < 0.05) & (self.sigma >= SMOOTH)
-        integral = self.sigma * math.sqrt(math.pi / 2) * erfcx(distinct / (self.sigma * math.sqrt(2)))
+        integral = self.sigma * math.sqrt(math.pi / 2) * scipy.special.erfcx(distinct / (self.sigma * math.sqrt(2)))
         total = integral + 1 / 2 + slope / 12 - (slope**3 - 3 * slope / self.sigma**2) / 720
         further = np.arange(math.ceil(GAUSS_FAR * self.sigma) + 2.0 if self.sigma < SMOOTH else SMOOTH)
         summed = np.flatnonzero(~smooth)
@@ -145,14 +144,13 @@ class WholeGaussian(WholeNoise):
     def log_between(self, low: FloatArray, high: FloatArray) -> FloatArray:
         """Summed term by term: a difference of two tails would lose the digits of a short interval."""
         low, high = np.broadcast_arrays(np.asarray(low, dtype=float), np.asarray(high, dtype=float))
-        require(
-            low.size * float((high - low).max()) <= LONGEST_SUM,
-            f"An interval of {float((high - low).max()):.3g} outputs for {low.size} records is too long to add up.",
-            TooLargeError,
+        length = float((high - low).max()) + 1
+        TooLargeError.unless(
+            low.size * (length - 1) <= LONGEST_SUM,
+            f"An interval of {length - 1:.3g} outputs for {low.size} records is too long to add up.",
         )
         nearest = np.clip(0.0, low, high)
         total = np.zeros(low.shape)
-        length = float((high - low).max()) + 1
         for start in np.arange(0, length, step := max(1, TAIL_BLOCK // max(1, low.size))):
             k = low[..., None] + np.arange(start, min(start + step, length))
             terms = np.exp(self.log_weight(k) - self.log_weight(nearest)[..., None])
