@@ -54,7 +54,7 @@ def test_the_right_noise_raises_no_more_alarms_than_promised(stop_early: bool) -
     assert alarms <= audits * alpha + 3 * math.sqrt(audits * alpha * (1 - alpha))
 
 
-@pytest.mark.parametrize(("claim", "told"), [(GaussianDP(1.0), "GaussianDP(mu=1.0)"), (ZCDP(0.5), "ZCDP(rho=0.5)")])
+@pytest.mark.parametrize(("claim", "told"), [(GaussianDP(1.0), "GaussianDP(mu=1)"), (ZCDP(0.5), "ZCDP(rho=0.5)")])
 def test_the_report_says_what_was_promised_and_what_was_tested(claim: Guarantee, told: str) -> None:
     good = audit(normal, claim, records=[0, 1], runs=2000)
     bad = audit(as_target(normal, [0, 1], parameters={"scale": 0.5}), claim, runs=2000)
