@@ -24,7 +24,7 @@ from dprisk.auditing.certify.counts import (
 )
 from dprisk.auditing.certify.papers import ldp_auditor, rad_point_estimate
 from dprisk.bounds.papers import epsilon_of_corollary_5_6
-from dprisk.errors import ParameterError, TooLargeError
+from dprisk.errors import ParameterError
 from dprisk.guarantees import PureDP
 from dprisk.threat.success import Line
 
@@ -292,10 +292,7 @@ class TestEvidence:
     def test_averages(self) -> None:
         assert combine_e_values([0.0, math.log(3)]) == pytest.approx(math.log(2))
         assert combine_e_values([5000.0, -math.inf]) == pytest.approx(5000 - math.log(2))
-        assert combine_e_values([0.0, 1e4], weights=[1.0, 0.0]) == 0
         assert combine_e_values([-math.inf]) == -math.inf
-        with pytest.raises(ParameterError, match=r"sum to 1, got a sum of 0\.5"):
-            combine_e_values([0.0], weights=[0.5])
         with pytest.raises(ParameterError, match="at least one"):
             combine_e_values([])
 
@@ -478,15 +475,12 @@ class TestInversion:
     def test_it_is_never_above_the_epsilon_of_a_mechanism(self, threat: Threat) -> None:
         for epsilon in (0.5, 2.0):
             advantage = assess(GRR(4, epsilon), threat).advantage
-            closed = epsilon_from_advantage(advantage, threat, programs=False)
             found = epsilon_from_advantage(advantage, threat)
-            assert 0 < closed <= found <= epsilon
+            assert 0 < found <= epsilon
             assert epsilon_from_advantage(advantage, threat, delta=0.01) <= found
 
     def test_large_universes(self) -> None:
         threat = Threat(Prior(np.arange(1, 2001) / np.arange(1, 2001).sum()), knows=np.arange(2000) % 3)
-        with pytest.raises(TooLargeError, match="2000 records take too long; programs=False"):
-            epsilon_from_advantage(0.1, threat, programs=True)
         assert epsilon_from_advantage(0.1, threat) > 0.1
 
     def test_no_advantage_and_too_much(self) -> None:

@@ -7,22 +7,19 @@ the attack.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Sequence
 
 from dprisk.auditing.certify.counts import as_delta
 from dprisk.bounds import REGISTRY, Bound, Value
 from dprisk.bounds.papers import rad_corollary_5_6
-from dprisk.errors import ThreatError, TooLargeError, as_number, fail, require
+from dprisk.errors import ThreatError, TooLargeError, as_number, require
 from dprisk.guarantees import ApproxDP, Guarantee
 from dprisk.threat.threat import Threat
 
-MOST_SOLVED = 300  # records up to which optimisation problems are solved again and again, if asked for
 
-
-def epsilon_from_advantage(
-    advantage: float, threat: Threat, delta: float = 0.0, *, programs: bool | None = None
-) -> float:
+def epsilon_from_advantage(advantage: float, threat: Threat, delta: float = 0.0) -> float:
     """An epsilon that a mechanism of this advantage must exceed, or 0.
 
     The largest epsilon found at which the tightest bound on the advantage of (epsilon, delta)-DP mechanisms is still
@@ -30,9 +27,8 @@ def epsilon_from_advantage(
     is on the safe side whatever the bounds' rounding, and put on a lower confidence bound of the advantage it is a
     certificate at the same level. Infinite values are never returned.
 
-    `programs` says what to do about the bounds that are optimisation problems, which are solved some thirty times
-    where no closed form is known to be attained: None solves those that `assess` would (up to 60 records, 15 with
-    delta), True all of them (up to 300 records), False keeps to the closed forms.
+    Of the bounds that are optimisation problems, those that `assess` would solve (up to 60 records, 15 with delta) are
+    solved some thirty times, where no closed form is known to be attained.
 
     >>> from dprisk import GRR, Prior, Threat, assess
     >>> threat = Threat(Prior([0.5, 0.3, 0.2]))
@@ -46,41 +42,32 @@ def epsilon_from_advantage(
         advantage <= most + 1e-12,
         f"No attack on this prior has an advantage above 1 - kappa_pi = {most:g}, got {advantage:g}.",
     )
-    records = threat.prior.support_size
-    if programs and records > MOST_SOLVED:
-        fail(
-            f"Some thirty optimisation problems over {records} records take too long; programs=False keeps to the "
-            "closed forms.",
-            TooLargeError,
-        )
     if advantage <= 0:
         return 0.0
     if threat.prior.is_uniform_on_support and threat.knows.is_none and threat.success.is_exact:
         # Corollary 5.6 is attained for every delta: no other bound is below it.
+        records = threat.prior.support_size
         return _last_below(lambda epsilon: rad_corollary_5_6(epsilon, delta, records), advantage, 0.0, 1e-12)
     # At delta 0 the program for one pair is that for pure DP over again, on every pair of records.
     forms = [bound for bound in REGISTRY if bound.bounds == "advantage" and (delta > 0 or bound.notion != "one pair")]
     closed = [bound for bound in forms if math.isinf(bound.most_records)]
-    thorough = programs is True
 
     def tightest(among: Sequence[Bound], epsilon: float) -> Value:
-        return _tightest(among, ApproxDP(epsilon, delta), threat, thorough)
+        return _tightest(among, ApproxDP(epsilon, delta), threat)
 
     found = _last_below(lambda epsilon: tightest(closed, epsilon).number, advantage, 0.0, 1e-9)
-    if programs is False or tightest(closed, found).attained:
+    if tightest(closed, found).attained:
         return found
     return _last_below(lambda epsilon: tightest(forms, epsilon).number, advantage, found, 1e-6)
 
 
-def _tightest(among: Sequence[Bound], guarantee: Guarantee, threat: Threat, thorough: bool) -> Value:
+def _tightest(among: Sequence[Bound], guarantee: Guarantee, threat: Threat) -> Value:
     """The least of these bounds; of nearly equal ones that which is known to be attained."""
     values = []
     for bound in among:
-        if bound.obstacle(guarantee, threat, thorough) is None:
-            try:
+        if bound.obstacle(guarantee, threat) is None:
+            with contextlib.suppress(TooLargeError):
                 values.append(bound.value(guarantee, threat))
-            except TooLargeError:
-                continue
     require(len(values) > 0, "No bound on the advantage applies to this threat.", ThreatError)
     least = min(value.number for value in values)
     return min(values, key=lambda value: (value.number > least * (1 + 1e-9), not value.attained, value.number))

@@ -75,23 +75,13 @@ def anytime_epsilon_of_several(parts: Sequence[Counts], alpha: float, delta: flo
     return epsilon
 
 
-def combine_e_values(logs: Sequence[float] | FloatArray, weights: Sequence[float] | FloatArray | None = None) -> float:
-    """The log of the weighted average of e-values, given by their logs: again an e-value for the same claim.
+def combine_e_values(logs: Sequence[float]) -> float:
+    """The log of the average of e-values, given by their logs: again an e-value for the same claim.
 
-    E[sum w_i E_i] <= sum w_i = 1 by linearity, however the E_i depend on each other. E-processes may be averaged while
-    they run. Weights are fixed beforehand, equal unless given.
+    E[sum E_i / n] <= 1 by linearity, however the E_i depend on each other. E-processes may be averaged while they run.
     """
-    values = np.asarray(logs, dtype=float)
-    require(values.ndim == 1 and values.size > 0, "Give at least one log e-value, in a list.")
-    require(not np.isnan(values).any(), "A log e-value is not a number.")
-    shares = np.full(values.size, 1 / values.size) if weights is None else np.asarray(weights, dtype=float)
-    require(shares.shape == values.shape, f"{values.size} e-values need as many weights, got {shares.size}.")
-    require(
-        bool((shares >= 0).all()) and abs(math.fsum(shares) - 1) <= 1e-9,
-        f"The weights must be at least 0 and sum to 1, got a sum of {math.fsum(shares):g}.",
-    )
-    used = shares > 0
-    return log_sum_exp(values[used] + np.log(shares[used])) - max(0.0, math.log(math.fsum(shares)))
+    require(len(logs) > 0 and not np.isnan(logs).any(), "Give at least one log e-value, each a number, in a list.")
+    return log_sum_exp(np.asarray(logs, dtype=float) + np.log(1 / len(logs)))
 
 
 def _log_evidence(counts: Counts, first: float, last: float, delta: float) -> float:

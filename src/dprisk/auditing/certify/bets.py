@@ -115,9 +115,10 @@ def advantage_lower_bound(
     if anytime:
         levels, counts = np.unique(x, return_counts=True)
         return Bet(low, high).lower(levels, counts.astype(float), alpha)
-    enough = -math.log(alpha)
-    capital = _plug_in_capital((x - low) / (high - low), enough)
-    return low + _first_refuted(capital, enough) * (high - low)
+    enough, scaled = -math.log(alpha), (x - low) / (high - low)
+    stakes = _stakes(scaled, enough)
+    refuted = _first_refuted(lambda m: float(np.cumsum(np.log1p(stakes * (scaled - m))).max()), enough)
+    return low + refuted * (high - low)
 
 
 def _stakes(x: FloatArray, enough: float) -> FloatArray:
@@ -127,9 +128,3 @@ def _stakes(x: FloatArray, enough: float) -> FloatArray:
     variance = (0.25 + np.cumsum((x - mean) ** 2)) / (t + 1)
     earlier = np.concatenate([[0.25], variance[:-1]])
     return np.minimum(0.999, np.sqrt(2 * enough / (x.size * earlier)))
-
-
-def _plug_in_capital(x: FloatArray, enough: float) -> Callable[[float], float]:
-    """The largest log capital on the way, as a function of the mean m, with stakes from earlier values."""
-    stakes = _stakes(x, enough)
-    return lambda m: float(np.cumsum(np.log1p(stakes * (x - m))).max())

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dprisk.auditing.certify.counts import as_alpha
 from dprisk.errors import as_number, as_whole, fail, require
 from dprisk.guarantees import ApproxDP, GaussianDP, Guarantee
 from dprisk.mechanisms import Mechanism
@@ -32,8 +33,7 @@ class Terms:
     def __post_init__(self) -> None:
         object.__setattr__(self, "runs", as_whole("runs", self.runs))
         object.__setattr__(self, "seed", as_whole("seed", self.seed, least=0))
-        object.__setattr__(self, "alpha", as_number("alpha", self.alpha))
-        require(0 < self.alpha < 1, f"alpha must lie strictly between 0 and 1, got {self.alpha:g}")
+        object.__setattr__(self, "alpha", as_alpha(self.alpha))
 
     @property
     def aim(self) -> int:

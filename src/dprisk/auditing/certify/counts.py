@@ -191,16 +191,14 @@ def _certificate(correct: float, answered: float, runs: float, size: int, alpha:
     """The lower bound of `certified_epsilon` before it is cut at 0; the counts may be fractions."""
     if correct <= 0:
         return -math.inf
+    log_odds, left = lower_log_odds(correct, answered, alpha if delta == 0 else (1 - SHARE) * alpha), 0.0
+    if delta > 0:
+        success, explained = rate(lower_log_odds(correct, runs, SHARE * alpha)), delta * (1 + 1e-14)
+        if success <= explained:
+            return -math.inf
+        left = math.log1p(-explained / success)
     others = math.log(size - 1)
-    if delta == 0:
-        log_odds = lower_log_odds(correct, answered, alpha)
-        return log_odds + others - 4e-16 * (abs(log_odds) + others)
-    log_odds = lower_log_odds(correct, answered, (1 - SHARE) * alpha)
-    success = rate(lower_log_odds(correct, runs, SHARE * alpha))
-    explained = delta * (1 + 1e-14)
-    if success <= explained:
-        return -math.inf
-    return log_odds + math.log1p(-explained / success) + others - 4e-16 * (abs(log_odds) + others)
+    return log_odds + left + others - 4e-16 * (abs(log_odds) + others)
 
 
 def lower_log_odds(successes: float, trials: float, alpha: float) -> float:

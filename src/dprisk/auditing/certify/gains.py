@@ -43,8 +43,8 @@ class Gains:
     @classmethod
     def read(cls, told: dict[str, Any]) -> Gains:
         """What `to_dict` wrote."""
-        masses, hits, misses = (told[name] for name in ("masses", "hits", "misses"))
-        return cls(np.array(masses, dtype=float), np.array(hits, dtype=np.int64), np.array(misses, dtype=np.int64))
+        hits, misses = (np.array(told[name], dtype=np.int64) for name in ("hits", "misses"))
+        return cls(np.array(told["masses"], dtype=float), hits, misses)
 
     @property
     def runs(self) -> int:
@@ -103,7 +103,4 @@ class Gains:
 
 def _merged(masses: FloatArray, hits: IntArray, misses: IntArray) -> Gains:
     distinct, place = np.unique(masses, return_inverse=True)
-    sums = np.zeros((2, distinct.size), dtype=np.int64)
-    np.add.at(sums[0], place, hits)
-    np.add.at(sums[1], place, misses)
-    return Gains(distinct, *sums)
+    return Gains(distinct, *(np.bincount(place, some, distinct.size).astype(np.int64) for some in (hits, misses)))

@@ -12,7 +12,7 @@ import importlib
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -30,39 +30,19 @@ NEEDS = {
 }
 _DISTRIBUTIONS = {"pure_ldp": "pure-ldp", "multi_freq_ldpy": "multi-freq-ldpy"}
 
-# The names of the protocols, the module and function that hold their client, and the option that selects them.
-_MULTI_FREQ: dict[str, tuple[str, dict[str, bool]]] = {
-    "GRR": ("pure_frequency_oracles.GRR:GRR_Client", {}),
-    "SUE": ("pure_frequency_oracles.UE:UE_Client", {"optimal": False}),
-    "OUE": ("pure_frequency_oracles.UE:UE_Client", {"optimal": True}),
-    "SS": ("pure_frequency_oracles.SS:SS_Client", {}),
-    "BLH": ("pure_frequency_oracles.LH:LH_Client", {"optimal": False}),
-    "OLH": ("pure_frequency_oracles.LH:LH_Client", {"optimal": True}),
-    "HE": ("pure_frequency_oracles.HE:HE_Client", {}),
-    "SHE": ("pure_frequency_oracles.HE:HE_Client", {}),  # SHE and THE differ in what the server does
-    "THE": ("pure_frequency_oracles.HE:HE_Client", {}),
-    "ADP": ("pure_frequency_oracles.ADP:ADP_Client", {}),
-    "L_GRR": ("long_freq_est.L_GRR:L_GRR_Client", {}),
-    "L_SUE": ("long_freq_est.L_SUE:L_SUE_Client", {}),
-    "L_OUE": ("long_freq_est.L_OUE:L_OUE_Client", {}),
-    "L_OSUE": ("long_freq_est.L_OSUE:L_OSUE_Client", {}),
-    "L_SOUE": ("long_freq_est.L_SOUE:L_SOUE_Client", {}),
-    "L_ADP": ("long_freq_est.L_ADP:L_ADP_Client", {}),
-    "L_BLH": ("long_freq_est.L_LH:L_LH_Client", {"optimal": False}),
-    "L_OLH": ("long_freq_est.L_LH:L_LH_Client", {"optimal": True}),
-    "dBitFlipPM": ("long_freq_est.dBitFlipPM:dBitFlipPM_Client", {}),
+# The clients of the protocols, and the options by which those that serve two make the one with an O in its name.
+_MULTI_FREQ = {
+    **{name: name for name in ("GRR", "SS", "HE", "ADP", "dBitFlipPM")},
+    **{name: name for name in ("L_GRR", "L_SUE", "L_OUE", "L_OSUE", "L_SOUE", "L_ADP")},
+    **{"SUE": "UE", "OUE": "UE", "BLH": "LH", "OLH": "LH", "L_BLH": "L_LH", "L_OLH": "L_LH"},
+    **{"SHE": "HE", "THE": "HE"},  # they differ in what the server does
 }
-_PURE_LDP: dict[str, tuple[str, dict[str, bool]]] = {
-    "DE": ("DEClient", {}),
-    "GRR": ("DEClient", {}),
-    "SUE": ("UEClient", {"use_oue": False}),
-    "OUE": ("UEClient", {"use_oue": True}),
-    "BLH": ("LHClient", {"use_olh": False}),
-    "OLH": ("LHClient", {"use_olh": True}),
-    "HE": ("HEClient", {}),
-    "HM": ("HadamardMechClient", {}),
-    "HR": ("HadamardResponseClient", {}),
+_PURE_LDP = {
+    **{"DE": "DEClient", "GRR": "DEClient", "HE": "HEClient"},
+    **{"SUE": "UEClient", "OUE": "UEClient", "BLH": "LHClient", "OLH": "LHClient"},
+    **{"HM": "HadamardMechClient", "HR": "HadamardResponseClient"},
 }
+_SELECT = {"UE": "optimal", "LH": "optimal", "L_LH": "optimal", "UEClient": "use_oue", "LHClient": "use_olh"}
 
 
 @dataclass(frozen=True)
@@ -110,11 +90,11 @@ def multi_freq_ldpy(protocol: str, **parameters: Any) -> Adapted:
     the same, and the report of SS is a list whose order may tell more than the set (give `as_target` the option
     `post=sorted` to audit the set).
     """
-    path, options = _known(protocol, _MULTI_FREQ, "multi-freq-ldpy")
-    module, name = path.split(":")
-    function = getattr(load_module(f"multi_freq_ldpy.{module}"), name)
+    client, options = _client(protocol, _MULTI_FREQ, "multi-freq-ldpy")
+    room = "long_freq_est" if client.startswith(("L_", "dBit")) else "pure_frequency_oracles"
+    function = getattr(load_module(f"multi_freq_ldpy.{room}.{client}"), f"{client}_Client")
     given = {**options, **parameters}
-    _check_parameters(f"multi-freq-ldpy's {name}", function, given, skip=1)
+    _check_parameters(f"multi-freq-ldpy's {client}_Client", function, given, skip=1)
     # One report of a longitudinal protocol is eps_1-DP, or eps_perm-DP where there is no other.
     epsilon = given.get("epsilon", given.get("eps_1", given.get("eps_perm")))
     return Adapted(
@@ -133,41 +113,35 @@ def pure_ldp(protocol: str, **parameters: Any) -> Adapted:
     iterator, which the option `post=tuple` of `as_target` turns into an output. Worker processes build a client of
     their own, so that this can be sent to them even where the client itself cannot.
     """
-    known = protocol if protocol.endswith("Client") else None
-    name, options = (known, {}) if known else _known(protocol, _PURE_LDP, "pure-ldp")
+    known = protocol.endswith("Client")
+    name, options = (protocol, {}) if known else _client(protocol, _PURE_LDP, "pure-ldp")
     module = load_module("pure_ldp.frequency_oracles")
     require(hasattr(module, name), f"pure-ldp has no client {name}.", TargetError)
     given = {**options, **parameters}
     _check_parameters(f"pure-ldp's {name}", getattr(module, name), given, skip=0)
-    built = _Built("pure_ldp.frequency_oracles", name, given)
-    same = _from_pure_ldp(built.client, "pure-ldp")
-    return Adapted(_shown(protocol, parameters), "pure-ldp", built, same.records, same.claim)
+    built = _Built(name, given)
+    return replace(_from_pure_ldp(built.client, "pure-ldp"), name=_shown(protocol, parameters), call=built)
 
 
-@dataclass
 class _Built:
-    """A client that is built again wherever it is unpickled."""
+    """A client of pure-ldp that is built again wherever it is unpickled."""
 
-    module: str
-    name: str
-    parameters: dict[str, Any]
-    client: Any = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        self.client = getattr(load_module(self.module), self.name)(**self.parameters)
+    def __init__(self, name: str, parameters: dict[str, Any]) -> None:
+        self.name, self.parameters = name, parameters
+        self.client = getattr(load_module("pure_ldp.frequency_oracles"), name)(**parameters)
 
     def __call__(self, record: Any) -> Any:
         return self.client.privatise(record)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _Built, (self.module, self.name, self.parameters)
+        return _Built, (self.name, self.parameters)
 
 
 def _from_pure_ldp(client: Any, library: str) -> Adapted:
     """A client: `privatise` takes what its index mapper takes, by default 1..d."""
     epsilon, size = getattr(client, "epsilon", None), getattr(client, "d", None)
     return Adapted(
-        name=f"{type(client).__name__}",
+        name=type(client).__name__,
         library=library,
         call=client.privatise,
         records=tuple(range(1, size + 1)) if isinstance(size, int) and _counts_from_one(client, size) else None,
@@ -189,10 +163,11 @@ def _from_opendp(measurement: Any, records: Sequence[Any] | None) -> Adapted:
     if records is None and carrier == "bool":
         records = (False, True)
     if records is not None and carrier in ("f64", "f32"):
-        records = [
-            float(entry) if isinstance(entry, int) and not isinstance(entry, bool) else entry for entry in records
-        ]
-    distance = None if records is None else _distance(str(measurement.input_metric), records)
+        records = [float(entry) if type(entry) is int else entry for entry in records]
+    metric = str(measurement.input_metric)
+    distance = _span(records) if metric.startswith("AbsoluteDistance") else None
+    if records is not None and metric.startswith("DiscreteDistance"):
+        distance = 1
     return Adapted(
         name=f"OpenDP measurement on {measurement.input_domain}",
         library="opendp",
@@ -204,14 +179,10 @@ def _from_opendp(measurement: Any, records: Sequence[Any] | None) -> Adapted:
     )
 
 
-def _distance(metric: str, records: Sequence[Any]) -> float | int | None:
-    """How far apart two of the records can be, where the metric says so of single values."""
-    if metric.startswith("DiscreteDistance"):
-        return 1
-    numeric = all(isinstance(entry, int | float) for entry in records)
-    if metric.startswith("AbsoluteDistance") and numeric and len(records) > 0:
-        return max(records) - min(records)  # type: ignore[no-any-return]
-    return None
+def _span(records: Sequence[Any] | None) -> float | None:
+    """How far apart two of the records can be, None if they are no numbers."""
+    numeric = records and all(isinstance(entry, int | float) for entry in records)
+    return max(records) - min(records) if records and numeric else None
 
 
 def _from_diffprivlib(mechanism: Any, records: Sequence[Any] | None) -> Adapted:
@@ -220,46 +191,43 @@ def _from_diffprivlib(mechanism: Any, records: Sequence[Any] | None) -> Adapted:
     One that was given a `random_state` is built anew with another one for each block; one without draws from the
     operating system, as it would in use, and is run as it is.
     """
-    seeded = getattr(mechanism, "random_state", None) is not None
+    call = _Randomise(mechanism)
     return Adapted(
-        name=f"{type(mechanism).__name__}",
+        name=type(mechanism).__name__,
         library="diffprivlib" if type(mechanism).__module__.startswith("diffprivlib") else type(mechanism).__module__,
-        call=_Randomise(mechanism, seeded),
+        call=call,
         claim=_claim_within_sensitivity(mechanism, records),
-        reproducible=seeded,
-        note="" if seeded else "Without a random_state diffprivlib draws from the operating system.",
+        reproducible=call.is_seeded,
+        note="" if call.is_seeded else "Without a random_state diffprivlib draws from the operating system.",
     )
 
 
 class _Randomise:
     """`randomise` of a mechanism; a seeded one gets another seed for each block, the other is built anew elsewhere."""
 
-    def __init__(self, mechanism: Any, is_seeded: bool) -> None:
-        self.mechanism, self.is_seeded = mechanism, is_seeded
-        if is_seeded:
+    def __init__(self, mechanism: Any) -> None:
+        self.mechanism, self.is_seeded = mechanism, getattr(mechanism, "random_state", None) is not None
+        if self.is_seeded:
             _constructor_arguments(mechanism)  # refuses one that does not tell
 
     def seeded(self, seed: int) -> OneRecord:
         """The function for a block, with a random state of this seed if it had one at all."""
-        if not self.is_seeded:
-            as_it_is: OneRecord = self.mechanism.randomise
-            return as_it_is
-        state = np.random.RandomState(np.random.MT19937(seed))  # what diffprivlib takes
-        anew: OneRecord = type(self.mechanism)(**_constructor_arguments(self.mechanism), random_state=state).randomise
-        return anew
+        mechanism = self.mechanism
+        if self.is_seeded:
+            state = np.random.RandomState(np.random.MT19937(seed))  # what diffprivlib takes
+            mechanism = type(mechanism)(**_constructor_arguments(mechanism), random_state=state)
+        return mechanism.randomise  # type: ignore[no-any-return]
 
     def __call__(self, record: Any) -> Any:
         return self.mechanism.randomise(record)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        given = dict(_constructor_arguments(self.mechanism))
-        if self.is_seeded:
-            given["random_state"] = 0  # replaced in each block
-        return _build_randomise, (type(self.mechanism), given, self.is_seeded)
+        state = {"random_state": 0} if self.is_seeded else {}  # replaced in each block
+        return _build_randomise, (type(self.mechanism), _constructor_arguments(self.mechanism) | state)
 
 
-def _build_randomise(kind: type[Any], arguments: dict[str, Any], is_seeded: bool) -> _Randomise:
-    return _Randomise(kind(**arguments), is_seeded)
+def _build_randomise(kind: type[Any], arguments: dict[str, Any]) -> _Randomise:
+    return _Randomise(kind(**arguments))
 
 
 def _constructor_arguments(mechanism: Any) -> dict[str, Any]:
@@ -280,13 +248,12 @@ def _claim_within_sensitivity(mechanism: Any, records: Sequence[Any] | None) -> 
     epsilon, delta = getattr(mechanism, "epsilon", None), getattr(mechanism, "delta", 0.0)
     if not isinstance(epsilon, int | float) or not isinstance(delta, int | float) or not math.isfinite(epsilon):
         return None
-    sensitivity = getattr(mechanism, "sensitivity", None)
-    if sensitivity is not None:
-        if not records or not all(isinstance(entry, int | float) for entry in records):
-            return None
-        if max(records) - min(records) > sensitivity:
-            return None
-    elif not hasattr(mechanism, "value0"):  # of the others, only the binary mechanism has all pairs as neighbours
+    sensitivity, span = getattr(mechanism, "sensitivity", None), _span(records)
+    if sensitivity is not None and (span is None or span > sensitivity):
+        return None
+    if sensitivity is None and not hasattr(
+        mechanism, "value0"
+    ):  # only the binary mechanism has all pairs as neighbours
         return None
     return PureDP(float(epsilon)) if delta == 0 else ApproxDP(float(epsilon), float(delta))
 
@@ -302,23 +269,20 @@ def load_module(name: str) -> Any:
         raise TargetError(f"{name} cannot be imported ({problem}): {hint}.") from problem
 
 
-def _known(
-    protocol: str, table: Mapping[str, tuple[str, dict[str, bool]]], library: str
-) -> tuple[str, dict[str, bool]]:
+def _client(protocol: str, table: Mapping[str, str], library: str) -> tuple[str, dict[str, bool]]:
+    """The client of a protocol, and the option that selects the protocol."""
     if protocol not in table:
         fail(f"{library} has no protocol {protocol!r} here; there are {', '.join(table)}.", TargetError)
-    return table[protocol]
+    client = table[protocol]
+    return client, {_SELECT[client]: "O" in protocol} if client in _SELECT else {}
 
 
 def _check_parameters(what: str, function: Callable[..., Any], given: Mapping[str, Any], skip: int) -> None:
     """Refuse unknown and missing parameters before the first run."""
     parameters = dict(list(inspect.signature(function).parameters.items())[skip:])
     unknown = [name for name in given if name not in parameters]
-    require(
-        not unknown,
-        f"{what} has no parameter {', '.join(unknown)}; it has {', '.join(parameters)}.",
-        TargetError,
-    )
+    told = ", ".join(parameters)
+    require(not unknown, f"{what} has no parameter {', '.join(unknown)}; it has {told}.", TargetError)
     needed = [name for name, entry in parameters.items() if entry.default is entry.empty and name not in given]
     require(not needed, f"{what} also needs {', '.join(needed)}.", TargetError)
 

@@ -82,14 +82,15 @@ class CodeTarget(Target):
             function, *more = self._function(seed)
             for start in range(0, len(chosen), step) if chosen else [0]:
                 part = chosen[start : start + step]
-                yield as_outputs(
-                    self._batch(function, part, numbers, seed)
-                    if self.batch
-                    else self._each(map(function, part, *more), part, numbers[: start + len(part)], seed)
-                )
+                if self.batch:
+                    (outputs,) = self._each(map(function, [_as_batch(part)]), [None], numbers, seed)
+                    self._require_one_each(outputs, len(part))
+                else:
+                    outputs = self._each(map(function, part, *more), part, numbers[: start + len(part)], seed)
+                yield as_outputs(outputs)
 
     def _each(self, results: Iterator[Any], chosen: list[Any], numbers: IntArray, seed: int) -> list[Any]:
-        """The results for the chosen records, the last of those whose numbers are given."""
+        """The results for the chosen records, the last of those whose numbers are given; a batch is one of None."""
         outputs: list[Any] = []
         try:
             with stopwatch(self.timeout, outputs) if self.timeout else nullcontext():
@@ -103,23 +104,15 @@ class CodeTarget(Target):
             raise self._failed(problem, chosen[-missing], numbers[: numbers.size - missing + 1], seed) from problem
         return outputs
 
-    def _batch(self, function: Callable[[Any], Any], chosen: list[Any], numbers: IntArray, seed: int) -> Any:
-        try:
-            with stopwatch(self.timeout, []) if self.timeout else nullcontext():
-                outputs = function(_as_batch(chosen))
-        except NoTimerError:
-            raise
-        except (Exception, SystemExit, OutOfTimeError) as problem:
-            raise self._failed(problem, None, numbers, seed) from problem
+    def _require_one_each(self, outputs: Any, count: int) -> None:
         many = isinstance(outputs, list | tuple) or (isinstance(outputs, np.ndarray) and outputs.ndim > 0)
         require(
-            many and len(outputs) == len(chosen),
-            f"{self.name} was given {len(chosen)} records and returned "
+            many and len(outputs) == count,
+            f"{self.name} was given {count} records and returned "
             + (f"{len(outputs)} outputs" if many else f"a {type(outputs).__name__}")
             + "; batch=True needs a list or an array with one output for each.",
             TargetError,
         )
-        return outputs
 
     def _failed(self, problem: BaseException, record: Any, numbers: IntArray, seed: int) -> AuditedCodeError:
         where = "a batch" if record is None and self.batch else f"record {record!r}, run {numbers.size} of its block,"

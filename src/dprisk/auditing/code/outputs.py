@@ -80,35 +80,22 @@ def _bits(entries: list[Any]) -> AnyArray | None:
 
 def _rows(values: list[Any]) -> AnyArray:
     """Lists and arrays of one shape, stacked."""
+    lists = all(type(value) is list for value in values)
     try:
-        lists = all(type(value) is list for value in values)
-        arrays: Any = np.asarray(values) if lists else [np.asarray(value) for value in values]
-        shapes = [arrays.shape[1:]] if lists else sorted({array.shape for array in arrays})
-    except ValueError:  # a list is ragged itself, or shorter than others
-        shapes = _shapes(values)
-    require(
-        len(shapes) == 1,
-        "The outputs are lists or arrays of unequal shape"
-        + (f", such as {shapes[0]} and {shapes[-1]}" if shapes else "")
-        + "; return tuples, which are compared as a whole, or rows of equal length.",
-        TargetError,
-    )
-    stacked: AnyArray
-    if lists:
-        stacked = arrays
-    else:
-        stacked = np.concatenate(arrays).reshape(len(values), *shapes[0]) if len(shapes[0]) == 1 else np.stack(arrays)
+        stacked = np.asarray(values) if lists else np.stack([np.asarray(value) for value in values])
+    except ValueError:
+        such = ""
+        with contextlib.suppress(ValueError):  # a row is ragged itself
+            shapes = sorted({np.asarray(value).shape for value in values})
+            such = f", such as {shapes[0]} and {shapes[-1]}"
+        fail(
+            f"The outputs are lists or arrays of unequal shape{such}; return tuples, which are compared as a whole, or "
+            "rows of equal length.",
+            TargetError,
+        )
     if stacked.dtype.kind in "biuf" and not _rounds(stacked, values):
         return stacked
     return as_objects(values)
-
-
-def _shapes(values: list[Any]) -> list[tuple[int, ...]]:
-    """The shapes of unequal rows, none if a row is ragged itself."""
-    try:
-        return sorted({np.asarray(value).shape for value in values})
-    except ValueError:
-        return []
 
 
 def _rounds(stacked: AnyArray, values: list[Any]) -> bool:

@@ -1,12 +1,10 @@
 """The randomness of audited code: found, seeded before each block of runs, and put back.
 
-A block of runs has one seed, drawn from the generator that `Target.sample` gets. Code that takes a
-generator gets one with that seed. All other sources that can be seeded are seeded with it before the block: `random`,
-`numpy.random`, those of numba and torch where they are loaded, and generators that the function itself holds
-(in its closure, defaults, globals or object). So the same seed gives the same runs in any process, and no two blocks
-share their random numbers. What `random` and `numpy.random` would have drawn next is put back after the block, or after
-the audit that it is part of. Randomness of the operating system (`secrets`, `os.urandom`, OpenDP) cannot be seeded:
-such a target says `reproducible=False` where it is seen, and `repeats` tells by trying.
+A block of runs has one seed. Code that takes a generator gets one with that seed; all other sources that can be seeded
+are seeded with it before the block: `random`, `numpy.random`, those of numba and torch where they are loaded, and
+generators that the function itself holds. So the same seed gives the same runs in any process, and no two blocks share
+their random numbers. Randomness of the operating system (`secrets`, `os.urandom`, OpenDP) cannot be seeded: such a
+target says `reproducible=False` where it is seen, and `repeats` tells by trying.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
-from types import CodeType, ModuleType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -30,6 +28,8 @@ from dprisk.types import AnyArray
 
 MOST_HELD = 1000  # objects that are looked into
 GENERATOR_NAMES = ("rng", "random_state", "generator")
+NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)  # parameters given by their names
+_CODE = (FunctionType, MethodType, partial)
 _SYSTEM_RANDOMNESS = ("secrets", "urandom", "SystemRandom", "token_bytes", "randbits", "randbelow")
 
 
@@ -44,12 +44,16 @@ def generator_parameter(function: Any) -> str | None:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # some built-in functions do not tell
         return None
-    for name, entry in signature.parameters.items():
-        if entry.kind in (entry.POSITIONAL_ONLY, entry.VAR_POSITIONAL, entry.VAR_KEYWORD):
-            continue
-        if name in GENERATOR_NAMES or is_generator(entry.annotation):
-            return name
-    return None
+    named = [entry for entry in signature.parameters.values() if entry.kind in NAMED]
+    fit = (entry.name for entry in named if entry.name in GENERATOR_NAMES or _is_generator(entry.annotation))
+    return next(fit, None)
+
+
+def _is_generator(annotation: Any) -> bool:
+    if isinstance(annotation, str):
+        parts = {part.strip() for part in annotation.split("|")}
+        return not parts.isdisjoint({"Generator", "random.Generator", "np.random.Generator", "numpy.random.Generator"})
+    return annotation is np.random.Generator or np.random.Generator in getattr(annotation, "__args__", ())
 
 
 def held_randomness(function: Any) -> tuple[list[Any], list[str]]:
@@ -89,7 +93,7 @@ def _looked_into(code: Any) -> tuple[list[Any], list[str], list[Any]]:
         near = [value for value in values if inspect.isfunction(value) and value.__module__.split(".")[0] == root]
         return values, [name for name in names if name in _SYSTEM_RANDOMNESS], near
     inside = _attributes(code)
-    return inside, [], [value for value in (*inside, vars(type(code)).get("__call__")) if _has_code(value)]
+    return inside, [], [value for value in (*inside, vars(type(code)).get("__call__")) if isinstance(value, _CODE)]
 
 
 def _reached(function: Any) -> tuple[list[Any], list[str]]:
@@ -133,10 +137,6 @@ def _held_in_turn(values: list[Any]) -> list[Any]:
     return list(found.values())
 
 
-def _has_code(value: Any) -> bool:
-    return inspect.isfunction(value) or inspect.ismethod(value) or isinstance(value, partial)
-
-
 _GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 _SHARED = threading.RLock()  # what is seeded belongs to all threads: one block at a time
 
@@ -173,7 +173,14 @@ def seeded(seed: int, generators: Sequence[Any]) -> Iterator[None]:
     """All randomness that can be seeded, seeded for a block; `random` and `numpy.random` are put back after it."""
     words: AnyArray = np.random.SeedSequence(seed).generate_state(4 + 4 * len(generators))
     with _SHARED, kept:
-        _seed(words, generators)
+        random.seed(int(words[0]) << 32 | int(words[1]))
+        np.random.seed(words[:4])  # noqa: NPY002
+        if "numba" in sys.modules:
+            _numba_seed()(int(words[2]))
+        if (torch := sys.modules.get("torch")) is not None:
+            torch.manual_seed(int(words[3]))
+        for generator, place in zip(generators, itertools.count(4, 4), strict=False):
+            _reseed(generator, words[place : place + 4])
         yield
 
 
@@ -199,17 +206,6 @@ def set_aside() -> Iterator[None]:
             torch.set_rng_state(states[2])
 
 
-def _seed(words: AnyArray, generators: Sequence[Any]) -> None:
-    random.seed(int(words[0]) << 32 | int(words[1]))
-    np.random.seed(words[:4])  # noqa: NPY002
-    if "numba" in sys.modules:
-        _numba_seed()(int(words[2]))
-    if (torch := sys.modules.get("torch")) is not None:
-        torch.manual_seed(int(words[3]))
-    for generator, place in zip(generators, itertools.count(4, 4), strict=False):
-        _reseed(generator, words[place : place + 4])
-
-
 def _reseed(generator: Any, words: AnyArray) -> None:
     if isinstance(generator, np.random.Generator):
         kind = type(generator.bit_generator)
@@ -229,13 +225,4 @@ def _numba_seed() -> Callable[[int], None]:
         np.random.seed(value)  # noqa: NPY002
         random.seed(value)
 
-    compiled: Callable[[int], None] = numba.njit(seed)
-    return compiled
-
-
-def is_generator(annotation: Any) -> bool:
-    """Whether a parameter is annotated as one that takes a numpy Generator."""
-    if isinstance(annotation, str):
-        parts = {part.strip() for part in annotation.split("|")}
-        return not parts.isdisjoint({"Generator", "random.Generator", "np.random.Generator", "numpy.random.Generator"})
-    return annotation is np.random.Generator or np.random.Generator in getattr(annotation, "__args__", ())
+    return numba.njit(seed)  # type: ignore[no-any-return]

@@ -13,7 +13,7 @@ import numpy as np
 
 from dprisk.auditing.code.adapters import adapt
 from dprisk.auditing.code.called import CodeTarget
-from dprisk.auditing.code.randomness import generator_parameter, held_randomness
+from dprisk.auditing.code.randomness import NAMED, generator_parameter, held_randomness
 from dprisk.auditing.code.references import Reference
 from dprisk.auditing.code.target import MechanismTarget, Target, name_of, version_of
 from dprisk.errors import TargetError, as_whole, fail, require
@@ -166,20 +166,15 @@ def _check_signature(function: Any, parameters: Mapping[str, Any], batch: bool) 
     except (TypeError, ValueError):
         return
     place = generator_parameter(function)
-    given = {**parameters, **({} if place is None else {place: None})}
+    given = {*parameters, *([] if place is None else [place])}
     try:
-        signature.bind(None, **given)
+        signature.bind(None, **dict.fromkeys(given))
         return
     except TypeError as problem:
         advice = str(problem)
     first, *others = signature.parameters.values() or (None,)
-    needed = [
-        entry.name
-        for entry in others
-        if entry.default is entry.empty
-        and entry.kind in (entry.POSITIONAL_OR_KEYWORD, entry.KEYWORD_ONLY)
-        and entry.name not in given
-    ]
+    open_ones = [entry.name for entry in others if entry.default is entry.empty and entry.kind in NAMED]
+    needed = [name for name in open_ones if name not in given]
     if first is None:
         advice = "it takes no argument"
     elif first.name in (place, "self", "cls"):
@@ -210,13 +205,9 @@ def listed_records(records: Sequence[Any] | int | None) -> tuple[Any, ...] | Non
         count = as_whole("records, the number of possible records,", records)
         require_few(count)
         return tuple(range(count))
-    require(
-        not isinstance(records, str) and hasattr(records, "__iter__"),
-        f"Records are a list, got {records!r}.",
-        TargetError,
-    )
-    plain = records.tolist() if isinstance(records, np.ndarray) and records.ndim == 1 else records
-    listed = tuple(plain)
+    many = not isinstance(records, str) and hasattr(records, "__iter__")
+    require(many, f"Records are a list, got {records!r}.", TargetError)
+    listed = tuple(records.tolist() if isinstance(records, np.ndarray) and records.ndim == 1 else records)
     require(len(listed) > 0, "At least one record is needed.", TargetError)
     with contextlib.suppress(TypeError):  # records that cannot be hashed are told apart by their numbers
         require(len(set(listed)) == len(listed), "The records must differ from each other.", TargetError)
@@ -230,9 +221,6 @@ def _relabelled(target: Target, claim: Guarantee | None, name: str | None) -> Ta
     object.__setattr__(same, "claim", claim or target.claim)
     object.__setattr__(same, "name", name or target.name)
     return same
-
-
-# --- trial runs ---
 
 
 def _require_own_noise(target: Target) -> None:

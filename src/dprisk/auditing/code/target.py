@@ -71,8 +71,7 @@ class Target(ABC):
         numbers = np.atleast_1d(np.asarray(records))
         require(
             numbers.ndim == 1
-            and (numbers.size == 0 or np.issubdtype(numbers.dtype, np.integer))
-            and (numbers.size == 0 or bool(numbers.min() >= 0 and numbers.max() < self.size)),
+            and (numbers.size == 0 or (numbers.dtype.kind in "iu" and 0 <= numbers.min() <= numbers.max() < self.size)),
             f"Records are given by their numbers, 0..{self.size - 1}.",
         )
         return numbers.astype(np.int64, copy=False)

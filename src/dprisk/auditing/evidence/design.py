@@ -38,7 +38,8 @@ class Design(Experiment[Counts]):
         return rng.integers(self.universe.size, size=count)
 
     def tally(self, outputs: Any, drawn: IntArray) -> Counts:
-        answers = self.answers(outputs)
+        best, lead = self.scorer.leads(outputs, self.universe)
+        answers = np.where(lead >= self.margin, best, -1)  # the place of the answer in the universe, -1 to abstain
         require(
             answers.shape == drawn.shape,
             f"The attack must answer once for each output; for {drawn.size} of them its answers have the shape "
@@ -46,31 +47,20 @@ class Design(Experiment[Counts]):
         )
         return Counts(drawn.size, int((answers >= 0).sum()), int((answers == drawn).sum()), self.universe.size)
 
-    def answers(self, outputs: Any) -> IntArray:
-        """For each output the place of the answer in the universe, -1 to abstain."""
-        best, lead = self.scorer.leads(outputs, self.universe)
-        return np.where(lead >= self.margin, best, -1)
-
-    def read(self, told: dict[str, Any]) -> Counts:
-        return Counts.read(told)
-
     @property
     def nothing(self) -> Counts:
         return Counts(0, 0, 0, self.universe.size)
 
     def certified(self, tally: Counts, alpha: float, delta: float, anytime: bool) -> float:
-        """By Clopper-Pearson on answered runs, or by the e-process (theory, 4.1)."""
         return (anytime_epsilon if anytime else certified_epsilon)(tally, alpha, delta)
 
     def log_e_value(self, tally: Counts, claim: ApproxDP) -> float:
-        """By betting on right against wrong answers."""
         return log_e_value(tally, claim.epsilon, claim.delta)
 
     def estimate(self, tally: Counts, delta: float) -> float:
         return epsilon_estimate(tally, delta)
 
     def able(self, tally: Counts, claim: ApproxDP, alpha: float, anytime: bool) -> bool:
-        """Whether the claim would be refuted if all answers were correct."""
         best = Counts(tally.runs, tally.answered, tally.answered, tally.size)
         return self.certified(best, alpha, claim.delta, anytime) > claim.epsilon
 

@@ -1,8 +1,7 @@
 """What every audit has in common: runs that add up to a tally, and what follows from it.
 
-An experiment says who may be the target of a run, what is noted of a run, and which epsilon a tally of runs certifies.
-It is settled before the first run that counts. `Design` names suspects and abstains, `Guessing` attacks under a threat,
-`Several` runs designs side by side; blocks, stores and reports know nothing but this.
+`Design` names suspects and abstains, `Guessing` attacks under a threat, `Several` runs designs side by side; blocks,
+stores and reports know nothing but this.
 """
 
 from __future__ import annotations
@@ -28,7 +27,11 @@ class Tally(Protocol):
     def __add__(self, other: Self, /) -> Self: ...
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON, so that the experiment can read it again."""
+        """Everything, ready for JSON."""
+
+    @classmethod
+    def read(cls, told: dict[str, Any]) -> Self:
+        """What `to_dict` wrote."""
 
     def summary(self) -> dict[str, Any]:
         """What a report says of it, ready for JSON."""
@@ -38,7 +41,6 @@ class Tally(Protocol):
 
 
 T = TypeVar("T", bound=Tally)
-Interval = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -52,9 +54,9 @@ class Attack:
     success_bound: float
     advantage_bound: float
     success: float | None = None
-    success_interval: Interval | None = None
+    success_interval: tuple[float, float] | None = None
     advantage: float | None = None
-    advantage_interval: Interval | None = None
+    advantage_interval: tuple[float, float] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """What is known, ready for JSON."""
@@ -63,7 +65,10 @@ class Attack:
 
 
 class Experiment(ABC, Generic[T]):
-    """Records to draw from, what to note of a run, and what a tally shows. `universe` are numbers of records."""
+    """Records to draw from (`universe`, by numbers), what to note of a run, and what a tally of runs certifies.
+
+    Settled before the first run that counts.
+    """
 
     universe: IntArray
 
@@ -84,10 +89,6 @@ class Experiment(ABC, Generic[T]):
     @abstractmethod
     def tally(self, outputs: Any, drawn: IntArray) -> T:
         """What runs gave whose targets were drawn so."""
-
-    @abstractmethod
-    def read(self, told: dict[str, Any]) -> T:
-        """A tally that was written by `to_dict`."""
 
     @property
     @abstractmethod
@@ -115,7 +116,7 @@ class Experiment(ABC, Generic[T]):
 
     @abstractmethod
     def able(self, tally: T, claim: ApproxDP, alpha: float, anytime: bool) -> bool:
-        """Whether so many runs could have refuted the claim at all."""
+        """Whether the claim would be refuted if every answer had been right."""
 
     @abstractmethod
     def attack(self, tally: T, claim: ApproxDP, alpha: float, anytime: bool) -> Attack:

@@ -29,6 +29,7 @@ from dprisk.auditing.evidence.learned import Learner
 from dprisk.auditing.evidence.scores import GuessScorer, KnownScorer, Scorer
 from dprisk.auditing.evidence.suspects import FEWEST_PILOT_RUNS, MOST_LEARNED, PILOT_CELLS, PILOT_RUNS, pilot_runs
 from dprisk.bounds import Bounded, evaluate
+from dprisk.calibration import calibrate
 from dprisk.errors import require
 from dprisk.exact import beliefs, block_size
 from dprisk.guarantees import ApproxDP
@@ -65,7 +66,6 @@ class Guessing(Experiment[Gains]):
         return draw_records(self.threat.prior.weights, count, 1, rng)
 
     def tally(self, outputs: Any, drawn: IntArray) -> Gains:
-        """The masses of what was guessed, and whether it held the target."""
         total = self.nothing
         step = block_size(self.threat.reach, self.size)
         for start in range(0, drawn.size, step):
@@ -115,9 +115,6 @@ class Guessing(Experiment[Gains]):
         low, high = mass_range(self.threat)
         return high - low <= SAME
 
-    def read(self, told: dict[str, Any]) -> Gains:
-        return Gains.read(told)
-
     @property
     def nothing(self) -> Gains:
         return Gains.of(np.zeros(0), np.zeros(0, dtype=bool))
@@ -139,26 +136,18 @@ class Guessing(Experiment[Gains]):
         return min(advantage, 1 - self.threat.prior.collision_probability)
 
     def log_e_value(self, tally: Gains, claim: ApproxDP) -> float:
-        """The capital against a mean of at most the largest advantage that the claim allows."""
-        if tally.runs == 0:
-            return 0.0
-        return self.bet.log_capital(*tally.values, self._allowed("advantage", claim))
+        return self.bet.log_capital(*tally.values, self._allowed("advantage", claim)) if tally.runs else 0.0
 
     def estimate(self, tally: Gains, delta: float) -> float:
-        """The epsilon that the mean of the values would refute."""
         return epsilon_from_advantage(self._possible(tally.mean), self.threat, delta)
 
     def family_estimate(self, tally: Gains) -> dict[str, Any] | None:
-        """The family's parameter at which its best attacker has the measured advantage."""
-        from dprisk.calibration import calibrate
-
         if not isinstance(self.scorer, KnownScorer) or not 0 < tally.mean < 1:
             return None
         found = calibrate(self.scorer.mechanism, self.threat, advantage=tally.mean)
         return {"parameter": found.parameter, "value": None if found.unlimited else found.value}
 
     def able(self, tally: Gains, claim: ApproxDP, alpha: float, anytime: bool) -> bool:
-        """Whether the claim would be refuted if every guess had been right."""
         best = Gains(tally.masses, tally.hits + tally.misses, 0 * tally.misses)
         return self._possible(self._lower(best, alpha, anytime)) > self._allowed("advantage", claim)
 
@@ -198,7 +187,6 @@ class Guessing(Experiment[Gains]):
         return {"threat": self.threat.describe(), "evidence": self.scorer.describe()}
 
     def key(self) -> Any:
-        """The threat in full, and the bet."""
         weights, groups = self.threat.prior.weights.tolist(), self.threat.knows.groups.tolist()
         sets = self.threat.reach.members()
         return weights, groups, sets.indices.tolist(), sets.indptr.tolist(), self.bet

@@ -70,10 +70,8 @@ class Kernels(Learner):
         if not isinstance(outputs, np.ndarray) or outputs.dtype.kind not in "iuf" or outputs.ndim > 2:
             return False
         columns = columns_of(outputs)
-        if outputs.ndim == 1:
-            return np.unique(outputs).size > MOST_VALUES  # odd numbers have places of their own
-        if not 1 <= len(columns) <= MOST_COLUMNS or not np.all(np.abs(outputs) < HUGE):
-            return False
+        if outputs.ndim > 1 and not (1 <= len(columns) <= MOST_COLUMNS and np.all(np.abs(outputs) < HUGE)):
+            return False  # in one column odd numbers have places of their own
         return all(np.unique(column).size > MOST_VALUES for column in columns)
 
 
@@ -86,10 +84,8 @@ class Classifier(Learner):
     """
 
     def __init__(self, model: Any) -> None:
-        for method in ("fit", "predict_proba"):
-            require(
-                callable(getattr(model, method, None)), f"A classifier needs a method {method}; {model!r} has none."
-            )
+        for name in ("fit", "predict_proba"):
+            require(callable(getattr(model, name, None)), f"A classifier needs a method {name}; {model!r} has none.")
         self.model = model
 
     def learn(self, outputs: Any, records: IntArray) -> Scorer:
@@ -140,10 +136,8 @@ class FrequencyScorer(_Learned):
         self.columns = [_Frequencies(column, codes, self.known.size, smooth) for column in columns_of(outputs)]
 
     def scores(self, outputs: Any, records: IntArray) -> FloatArray:
-        places = self._places(records)
-        outputs = self._alike(outputs)
-        total = np.zeros((len(outputs), records.size))
-        for column, known in zip(columns_of(outputs), self.columns, strict=True):
+        total, places = np.zeros((len(outputs), records.size)), self._places(records)
+        for column, known in zip(columns_of(self._alike(outputs)), self.columns, strict=True):
             total += known.logs(column)[:, places]
         return total
 
@@ -227,10 +221,7 @@ class ClassifierScorer(_Learned):
             f"{told.shape}.",
         )
         wrong = told[~(np.isfinite(told) & (told > -LEAST))]
-        require(
-            wrong.size == 0,
-            f"predict_proba must give probabilities, got {wrong[:1].sum():g} among them.",
-        )
+        require(wrong.size == 0, f"predict_proba must give probabilities, got {wrong[:1].sum():g} among them.")
         scores: FloatArray = np.log(np.maximum(told, LEAST)) - self.shares
         return scores[:, self._places(records)]
 

@@ -29,7 +29,6 @@ class Tallies:
 
     @property
     def runs(self) -> int:
-        """How many runs there were, of all designs."""
         return sum(part.runs for part in self.parts)
 
     def __add__(self, other: Tallies) -> Tallies:
@@ -40,18 +39,18 @@ class Tallies:
     def to_dict(self) -> dict[str, Any]:
         return {"parts": [part.to_dict() for part in self.parts]}
 
+    @classmethod
+    def read(cls, told: dict[str, Any]) -> Tallies:
+        return cls(tuple(map(Counts.read, told["parts"])))
+
     def summary(self) -> dict[str, Any]:
-        """Totals, and each design's own."""
         answered, correct = (sum(getattr(part, name) for part in self.parts) for name in ("answered", "correct"))
         each = [part.summary() | {"size": part.size} for part in self.parts]
         return {"runs": self.runs, "answered": answered, "correct": correct, "by_design": each}
 
     def describe(self) -> str:
-        """In words."""
-        total = self.summary()
-        return (
-            f"{total['correct']} right of {total['answered']} answers in {self.runs} runs of {len(self.parts)} designs"
-        )
+        told = self.summary()
+        return f"{told['correct']} right of {told['answered']} answers in {self.runs} runs of {len(self.parts)} designs"
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,12 +79,10 @@ class Several(Experiment[Tallies]):
         return any(design.may_draw for design in self.designs)
 
     def draw(self, count: int, rng: np.random.Generator) -> IntArray:
-        """Suspects, uniformly among those of the design whose turn it is."""
         turn = np.arange(count) % len(self.designs)
         return self._starts[turn] + rng.integers(np.diff(self._starts)[turn])
 
     def tally(self, outputs: Any, drawn: IntArray) -> Tallies:
-        """Each design's answers to its own runs."""
         owner = np.searchsorted(self._starts, drawn, side="right") - 1
         mine = [np.flatnonzero(owner == number) for number in range(len(self.designs))]
         return Tallies(
@@ -95,15 +92,11 @@ class Several(Experiment[Tallies]):
             )
         )
 
-    def read(self, told: dict[str, Any]) -> Tallies:
-        return Tallies(tuple(map(Counts.read, told["parts"])))
-
     @property
     def nothing(self) -> Tallies:
         return Tallies(tuple(design.nothing for design in self.designs))
 
     def certified(self, tally: Tallies, alpha: float, delta: float, anytime: bool) -> float:
-        """The largest certificate at alpha over the number of designs, or that of the average e-value."""
         if anytime:
             return anytime_epsilon_of_several(tally.parts, alpha, delta)
         return max(self._each(tally, alpha, delta))
@@ -114,15 +107,12 @@ class Several(Experiment[Tallies]):
 
     def _leading(self, tally: Tallies, alpha: float, delta: float) -> tuple[Design, Counts]:
         """The design with the largest certificate; of equal ones that with the largest estimate."""
-        worth = [
-            (certified, epsilon_estimate(part, delta))
-            for certified, part in zip(self._each(tally, alpha, delta), tally.parts, strict=True)
-        ]
-        best = max(range(len(worth)), key=worth.__getitem__)
+        estimates = [epsilon_estimate(part, delta) for part in tally.parts]
+        worth = list(zip(self._each(tally, alpha, delta), estimates, strict=True))
+        best = worth.index(max(worth))
         return self.designs[best], tally.parts[best]
 
     def log_e_value(self, tally: Tallies, claim: ApproxDP) -> float:
-        """The average of the e-values."""
         return combine_e_values([log_e_value(part, claim.epsilon, claim.delta) for part in tally.parts])
 
     def estimate(self, tally: Tallies, delta: float) -> float:

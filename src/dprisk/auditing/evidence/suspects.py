@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -104,7 +105,7 @@ def _by_trying(scorer: KnownScorer, wanted: Wanted, rng: np.random.Generator) ->
     for universe in _distant_pairs(scorer, rng) + sizes:
         size = universe.size
         lead, sure = _pilot(scorer, universe, max(FEWEST_PILOT_RUNS, min(PILOT_RUNS, PILOT_CELLS // size)), rng)
-        margins = _margins(lead)
+        margins = np.unique(_quantiles(lead)) if (lead > 0).any() else np.zeros(0)
         answered = [lead >= margin for margin in margins]
         right = np.array([(sure * some).mean() for some in answered])
         wrong = np.array([((1 - sure) * some).mean() for some in answered])
@@ -170,17 +171,16 @@ def learned_designs(
     what it taught itself. The scores of the design are those that the last two thirds teach.
     """
     outputs, fold = comparable(outputs), np.arange(records.size) % FOLDS
-    every = np.unique(records)
-    for number in range(FOLDS):
-        every = np.intersect1d(every, records[fold != number])
+    rest = [fold != number for number in range(FOLDS)]
+    every = reduce(np.intersect1d, [records[others] for others in rest])
     require(every.size >= 2, "There are too few runs to learn from: each record needs several.")
     found = []
     for learner in learners:
-        if len(learners) == 1 or all(learner.suits(outputs[fold != number]) for number in range(FOLDS)):
-            scorers = [learner.learn(outputs[fold != number], records[fold != number]) for number in range(FOLDS)]
+        if len(learners) == 1 or all(learner.suits(outputs[others]) for others in rest):
+            scorers = [learner.learn(outputs[others], records[others]) for others in rest]
             scores = np.empty((records.size, every.size))
-            for number, scorer in enumerate(scorers):
-                scores[fold == number] = scorer.scores(outputs[fold == number], every)
+            for scorer, others in zip(scorers, rest, strict=True):
+                scores[~others] = scorer.scores(outputs[~others], every)
             found += _tried(scorers[0], scores, fold, records, every, wanted)
     return _with_other_suspects(found, wanted.count)
 
@@ -225,11 +225,6 @@ def _suspects(scores: FloatArray, trial: IntArray, every: IntArray) -> list[IntA
     return [np.arange(every.size), *pairs[order]]
 
 
-def _margins(lead: FloatArray) -> FloatArray:
-    """Margins to try, each once; none if nothing ever leads."""
-    return np.unique(_quantiles(lead)) if (lead > 0).any() else np.zeros(0)
-
-
 def _quantiles(lead: FloatArray) -> FloatArray:
     """Quantiles of the leads above 0, a little lower so that they are reached; infinite if there are none."""
     some = np.sort(np.minimum(lead[lead > 0], CERTAIN))
@@ -241,5 +236,5 @@ def _quantiles(lead: FloatArray) -> FloatArray:
 def _sizes(records: int, epsilon: float) -> list[int]:
     """2, 3, 4, 6, 8, 12, ... up to a few times e^epsilon, at most all records."""
     most = min(records, math.ceil(8 * math.exp(min(epsilon, 20.0))) + 2)
-    steps = [2 ** (k // 2) * (3 if k % 2 else 2) // (2 if k % 2 else 1) for k in range(60)]
-    return sorted({min(records, size) for size in steps if 2 <= size <= most} | {min(records, most)})
+    steps = [first << k for k in range(30) for first in (2, 3)]
+    return sorted({size for size in steps if size <= most} | {most})

@@ -69,7 +69,7 @@ class Plan:
 
     def tallies(self, running: Running, store: Store | None = None) -> Iterator[Any]:
         """The tallies of the blocks 0, 1, 2, ..., recorded ones from the store, the others as they are run."""
-        known = store.blocks(self.design.read) if store else {}
+        known = store.blocks(type(self.design.nothing).read) if store else {}
         if store and known and self.target.reproducible:
             first = min(known)
             again = self.run(first)
@@ -95,9 +95,11 @@ def carry_out(setup: Setup, terms: Terms, running: Running, watch: Watch | None)
     The second tells whether it was Ctrl-C.
     """
     plan, tally = Plan.of(setup, terms), setup.design.nothing
-    store = None if running.store is None else Store(running.store, identity(setup, terms, plan.block))
+    opened = (
+        nullcontext() if running.store is None else closing(Store(running.store, identity(setup, terms, plan.block)))
+    )
     try:
-        with kept:
+        with kept, opened as store:
             for more in plan.tallies(running, store):
                 tally = tally + more
                 if watch is not None:
@@ -106,9 +108,6 @@ def carry_out(setup: Setup, terms: Terms, running: Running, watch: Watch | None)
                     break
     except KeyboardInterrupt:
         return tally, True
-    finally:
-        if store is not None:
-            store.close()
     return tally, False
 
 

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -68,36 +69,29 @@ def run_by_workers(work: Work, numbers: list[int], running: Running, name: str) 
                 yield result
                 done += 1
             return
-        except BrokenExecutor as problem:
-            failures = failures + 1 if done == before else 1
-            if given is not None or failures > RETRIES:
-                died = f"A worker died {failures} times in a row"
-                raise TargetError(_died(died, name, numbers[done])) from problem
         except Exception as problem:
-            lost = _lost(problem, name, numbers[done])
+            failures = failures + 1 if done == before else 1
+            lost = _lost(problem, name, numbers[done], failures)
             if lost is None:
                 raise
-            raise TargetError(lost) from problem
+            if given is not None or failures > RETRIES or not isinstance(problem, BrokenExecutor):
+                raise TargetError(lost) from problem
         finally:
             if given is None:
                 pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _died(what: str, name: str, block: int) -> str:
-    return (
-        f"{what} at block {block} or soon after it: {name} ends its process, or there is too little memory for so many "
-        "workers."
-    )
-
-
-def _lost(problem: Exception, name: str, block: int) -> str | None:
+def _lost(problem: Exception, name: str, block: int, failures: int) -> str | None:
     """A sentence if the workers are gone, None if something else is wrong.
 
     dask has replaced a worker several times before it says so. Its errors are told by their names, so that it need not
     be imported here; it cancels all blocks when the scheduler is gone, as a pool does that somebody shuts down.
     """
-    if type(problem).__name__ == "KilledWorker":
-        return _died("Workers died one after the other", name, block)
+    killed = type(problem).__name__ == "KilledWorker"
+    if killed or isinstance(problem, BrokenExecutor):
+        died = "Workers died one after the other" if killed else f"A worker died {failures} times in a row"
+        why = f"{name} ends its process, or there is too little memory for so many workers."
+        return f"{died} at block {block} or soon after it: {why}"
     if isinstance(problem, CancelledError) or type(problem).__module__.partition(".")[0] == "distributed":
         return (
             f"The workers were lost at block {block}: the scheduler of the cluster is gone, or somebody shut the "
@@ -134,15 +128,10 @@ def _submitted(work: Work, numbers: list[int], executor: Executor, n_jobs: int) 
     waiting: deque[Future[Any]] = deque()
     rest = iter(numbers)
     try:
-        while True:
-            while len(waiting) < AHEAD * max(n_jobs, 2):
-                number = next(rest, None)
-                if number is None:
-                    break
-                waiting.append(executor.submit(work, number))
-            if not waiting:
-                return
+        waiting.extend(executor.submit(work, number) for number in islice(rest, AHEAD * max(n_jobs, 2)))
+        while waiting:
             yield waiting.popleft().result()
+            waiting.extend(executor.submit(work, number) for number in islice(rest, 1))
     finally:
         for future in waiting:
             future.cancel()
