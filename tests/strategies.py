@@ -45,7 +45,7 @@ def balls(draw: st.DrawFn, size: int) -> BoolArray:
 def set_protocols(draw: st.DrawFn, size: int) -> SetProtocol:
     epsilon = draw(st.sampled_from([0.0, 0.1, 1.0, 3.0, 9.0]))
     unit = st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.9, 1.0])
-    kinds = [
+    kinds: list[SetProtocol] = [
         GRR(size, epsilon),
         SUE(size, epsilon),
         OUE(size, epsilon),

@@ -78,14 +78,13 @@ def install(folder: Path, plugins: dict[str, str]) -> Path:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The page's project, installed for a test; what it registers is forgotten afterwards."""
-    registers = (exact.FORMS, bounds.REGISTRY, attacks.NAMED)
-    before, known = [list(register) for register in registers], set(MECHANISMS)
+    registers: tuple[Any, ...] = (exact.FORMS, bounds.REGISTRY, attacks.NAMED, MECHANISMS)
+    before = [{entry.name for entry in register} for register in registers]
     monkeypatch.syspath_prepend(install(tmp_path, PLUGINS))
     yield tmp_path
-    for entry in set(MECHANISMS) - known:
-        MECHANISMS.unregister(entry.name)
-    for register, entries in zip(registers, before, strict=True):
-        register.entries[:] = entries  # type: ignore[attr-defined]
+    for register, known in zip(registers, before, strict=True):
+        for entry in [entry for entry in register if entry.name not in known]:
+            register.unregister(entry.name)
     for name in (*FILES, "claims_it"):
         sys.modules.pop(name, None)
 
