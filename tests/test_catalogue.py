@@ -198,9 +198,9 @@ def test_what_is_made_is_what_was_meant(made: Callable[[], Any], expected: Any) 
         (lambda: GUARANTEES["dpsgd"].template({"steps": 3}), "sample_rate is missing for dpsgd"),
         (
             lambda: MECHANISMS.register(Entry("new", "New", "It.", GRR, aliases=("k RR",))),
-            "a mechanism called 'k RR' already, grr",
+            "Another mechanism, grr, is called 'k RR' already",
         ),
-        (lambda: MECHANISMS.register(Entry("rappor", "New", "It.", GRR)), "called 'rappor' already, sue"),
+        (lambda: MECHANISMS.register(Entry("rappor", "New", "It.", GRR)), "Another mechanism, sue, is called 'rappor' already"),
         (lambda: MECHANISMS.register(Entry("--", "New", "It.", GRR)), "'--' is no name"),
         (
             lambda: MECHANISMS.register(Entry("new", "New", "It.", GRR, (Option("epsilon", int, "an age"),))),

@@ -346,7 +346,7 @@ def test_a_fresh_process_finds_what_is_installed(tmp_path: Path) -> None:
         ("def broken(:", "SyntaxError: invalid syntax (broken.py, line 1)"),
         (
             "from dprisk import attacks\nattacks.register(attacks.NAMED['GRR'])",
-            "ParameterError: Another attack is called 'GRR' already; choose another name.",
+            "ParameterError: Another attack, GRR, is called 'GRR' already; choose another name.",
         ),
     ],
 )

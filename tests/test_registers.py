@@ -93,7 +93,7 @@ def test_a_register_keeps_order_and_names() -> None:
     assert [form.name for form in entries][-2:] == ["break points", "every output"]
     assert entries["Break Points"].name == "break points"
     assert len(entries) == len(exact.FORMS)
-    with pytest.raises(DpriskError, match="Another form is called 'sets' already"):
+    with pytest.raises(DpriskError, match="Another form, sets, is called 'sets' already"):
         entries.register(exact.FORMS["sets"])
     entries.unregister("sets")
     assert "sets" not in entries

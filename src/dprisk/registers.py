@@ -40,7 +40,7 @@ class Register(Generic[Entry]):
         for text in texts:
             require(self._key(text) != "", f"{text!r} is no name for a {self.kind}.")
             if text in self:
-                fail(f"Another {self.kind} is called {text!r} already; choose another name.")
+                fail(f"Another {self.kind}, {self[text].name}, is called {text!r} already; choose another name.")
         self._entries.insert(len(self) if before is None else self._entries.index(self[before]), entry)
         self._named |= {self._key(text): (entry, text) for text in reversed(texts)}
 
