@@ -158,7 +158,7 @@ class AnyRow(Rows):
             yield (number[:, None] >> bit & 1).astype(bool)
 
 
-class FixedSize(ByEpsilon, SetProtocol):
+class FixedSize(SetProtocol, ByEpsilon):
     """A protocol that reports `subset_size` records, the true one among them with probability w E / (w E + m - w)."""
 
     def __init__(self, size: int, epsilon: float, subset_size: int) -> None:
