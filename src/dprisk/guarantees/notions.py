@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from dprisk.errors import GuaranteeError, as_epsilon, as_number, as_whole, fail, require
+from dprisk.errors import GuaranteeError, as_epsilon, as_number, as_whole, require
 from dprisk.guarantees.base import Guarantee, Relation, as_rates, require_relation
 from dprisk.guarantees.curves import Knots, from_profile
 from dprisk.guarantees.profiles import TradeOff
@@ -228,10 +228,9 @@ class RenyiDP(_ByRenyi):
         """Refused: two steps cost too much at these orders."""
         if self.relation == "replace-one":
             return self
-        return fail(
+        raise GuaranteeError(
             "A Renyi guarantee for adding or removing a record says little about replacing one; account for "
-            "replacement from the start, with DpEvents or noise multipliers.",
-            GuaranteeError,
+            "replacement from the start, with DpEvents or noise multipliers."
         )
 
 

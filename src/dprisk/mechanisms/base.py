@@ -310,8 +310,7 @@ class Repeated(Wrapped):
         if not (reports.ndim >= 2 and reports.shape[1] == self.times):
             raise MechanismError(f"An output of {self!r} holds {self.times} reports along its second axis.")
         parts = (self.mechanism.log_likelihood(reports[:, turn]) for turn in range(self.times))
-        total: FloatArray = np.sum(list(parts), axis=0)
-        return total
+        return np.asarray(np.sum(list(parts), axis=0))
 
     def _simpler(self) -> Mechanism | None:
         return self.mechanism.sufficient().averaged(self.times)

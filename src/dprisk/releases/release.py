@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.errors import MechanismError, ParameterError, as_number, fail
+from dprisk.errors import MechanismError, ParameterError, as_number
 from dprisk.guarantees import ZCDP, GaussianDP, Guarantee, PureDP
 from dprisk.mechanisms import Gaussian, Laplace, Mechanism, VectorGaussian, VectorLaplace
 from dprisk.mechanisms.numbers.additive import Ends
@@ -121,10 +121,9 @@ def _keeping(guarantee: Guarantee, answers: FloatArray, given: float | None, sta
     elif isinstance(guarantee, ZCDP):
         level = math.sqrt(2 * guarantee.rho)
     else:
-        fail(
+        raise MechanismError(
             f"No noise is known here for {guarantee!r}; PureDP is kept by Laplace noise, GaussianDP and ZCDP by "
-            "Gaussian noise.",
-            MechanismError,
+            "Gaussian noise."
         )
     guarantee.require_replace_one()
     MechanismError.unless(level > 1e-99, f"No noise keeps {guarantee!r}: it would be infinite.")
@@ -159,7 +158,6 @@ def _noisy(answers: FloatArray, noise: Noise, interval: tuple[float, float] | No
         if one_number:
             return Gaussian(answers, noise.sigma, interval=interval, ends=ends)
         return VectorGaussian(answers, noise.sigma)
-    return fail(
-        f"The noise is LaplaceNoise(scale), GaussianNoise(sigma) or a guarantee such as PureDP(1.0), not {noise!r}.",
-        MechanismError,
+    raise MechanismError(
+        f"The noise is LaplaceNoise(scale), GaussianNoise(sigma) or a guarantee such as PureDP(1.0), not {noise!r}."
     )

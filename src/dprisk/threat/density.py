@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from dprisk.errors import PriorError, as_ends, as_number, fail
+from dprisk.errors import PriorError, as_ends, as_number
 from dprisk.tables import as_floats, listed
 from dprisk.types import FloatArray
 from dprisk.values import Value
@@ -21,10 +21,9 @@ KERNELS = 2000  # distinct values up to which a kernel estimate keeps every one
 
 
 def _unlisted(density: Density) -> Any:
-    return fail(
+    raise PriorError(
         f"{density!r} is for any number in an interval, and this takes records that can be listed: give a Prior over "
-        "some of them.",
-        PriorError,
+        "some of them."
     )
 
 
@@ -45,8 +44,7 @@ class Density(Value):
 
     def positions(self) -> FloatArray:
         """Refused, as the weights are."""
-        refused: FloatArray = _unlisted(self)
-        return refused
+        return np.asarray(_unlisted(self))
 
     def heaviest(self, within: float) -> float:
         """The largest mass of an interval that reaches so far to either side, to about six digits."""

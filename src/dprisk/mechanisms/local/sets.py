@@ -88,7 +88,7 @@ class SetProtocol(Mechanism):
 
         q (1 - q) / (p - q)^2, with p and q the chances that a record is in the set of its owner and of anybody else.
         """
-        own, other = self.naming
+        own, other = self._chances()
         return other * (1 - other) / (own - other) ** 2 if own > other else math.inf
 
     def error(self) -> dict[str, float]:
@@ -97,6 +97,10 @@ class SetProtocol(Mechanism):
     @property
     def naming(self) -> tuple[float, float]:
         """The chances that a report names its owner's record, and any given other."""
+        return self._chances()
+
+    def _chances(self) -> tuple[float, float]:
+        """The chances that the set holds the true record, and any given other."""
         none = np.array([0])
         return float(self.hit(none)[0]), float(self.miss(none)[0] + self.pair_gain(none)[0])
 
@@ -154,7 +158,7 @@ class AnyRow(Rows):
             yield (number[:, None] >> bit & 1).astype(bool)
 
 
-class FixedSize(ByEpsilon, SetProtocol):
+class FixedSize(SetProtocol, ByEpsilon):
     """A protocol that reports `subset_size` records, the true one among them with probability w E / (w E + m - w)."""
 
     def __init__(self, size: int, epsilon: float, subset_size: int) -> None:

@@ -74,8 +74,7 @@ class UnaryEncoding(AnyRow):
         return self._not_in * self._all_off(named - 1)
 
     def _all_off(self, records: IntArray) -> FloatArray:
-        powers: FloatArray = np.exp(records * math.log(self._not_other))
-        return powers
+        return np.asarray(np.exp(records * math.log(self._not_other)))
 
     def _log_inside_outside(self, sizes: IntArray) -> tuple[FloatArray, FloatArray]:
         p, not_p, q, not_q = self._bits

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, as_ends, as_noise_epsilon, as_number, fail
+from dprisk.errors import MechanismError, as_ends, as_noise_epsilon, as_number
 from dprisk.guarantees import Guarantee
 from dprisk.mechanisms.base import Mechanism
 from dprisk.mechanisms.numbers.additive import Additive, Gaussian, Laplace
@@ -124,10 +124,9 @@ class OnInterval(Mechanism):
 
     def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
         """Refused: there are too many records to list; `log_density` takes some."""
-        return fail(
+        raise MechanismError(
             f"{self!r} is for any number from {self.low:g} to {self.high:g}, too many to list; for some of them there "
-            "are Laplace(positions, ...) and Gaussian(positions, ...).",
-            MechanismError,
+            "are Laplace(positions, ...) and Gaussian(positions, ...)."
         )
 
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
