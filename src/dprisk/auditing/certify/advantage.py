@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dprisk.auditing.certify.counts import as_delta
 from dprisk.bounds import REGISTRY, Bound, Value
 from dprisk.bounds.papers import rad_corollary_5_6
-from dprisk.errors import ThreatError, TooLargeError, as_number, require
+from dprisk.errors import ThreatError, TooLargeError, as_number, fail, require
 from dprisk.guarantees import ApproxDP, Guarantee
 from dprisk.threat.threat import Threat
 
@@ -38,10 +38,8 @@ def epsilon_from_advantage(advantage: float, threat: Threat, delta: float = 0.0)
     require(isinstance(threat, Threat), f"{threat!r} is not a Threat.")
     advantage, delta = as_number("advantage", advantage), as_delta(delta)
     most = 1 - threat.prior.collision_probability
-    require(
-        advantage <= most + 1e-12,
-        f"No attack on this prior has an advantage above 1 - kappa_pi = {most:g}, got {advantage:g}.",
-    )
+    if not advantage <= most + 1e-12:
+        fail(f"No attack on this prior has an advantage above 1 - kappa_pi = {most:g}, got {advantage:g}.")
     if advantage <= 0:
         return 0.0
     if threat.prior.is_uniform_on_support and threat.knows.is_none and threat.success.is_exact:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dprisk.auditing.certify.anytime import ROUNDING, log_sum_exp
 from dprisk.auditing.certify.counts import as_alpha
-from dprisk.errors import as_number, require
+from dprisk.errors import as_number, fail, require
 from dprisk.types import FloatArray
 
 BETS = np.geomspace(1e-4, 0.999, 40)  # stakes on the mean of values in [0, 1]
@@ -108,10 +108,8 @@ def advantage_lower_bound(
     require(-math.inf < low < high < math.inf, f"low must be below high, got {low:g} and {high:g}")
     if x.size == 0:
         return low
-    require(
-        bool((x >= low).all() and (x <= high).all()),
-        f"The values must lie in [{low:g}, {high:g}], got {float(x.min()):g} to {float(x.max()):g}.",
-    )
+    if not ((x >= low) & (x <= high)).all():
+        fail(f"The values must lie in [{low:g}, {high:g}], got {float(x.min()):g} to {float(x.max()):g}.")
     if anytime:
         levels, counts = np.unique(x, return_counts=True)
         return Bet(low, high).lower(levels, counts.astype(float), alpha)

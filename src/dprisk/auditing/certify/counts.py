@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from dprisk.errors import ParameterError, as_epsilon, as_number, as_whole, require
+from dprisk.errors import ParameterError, as_epsilon, as_number, as_whole, fail, require
 from dprisk.types import FloatArray
 
 SHARE = 0.1  # of alpha, spent on how often the attacker is right at all; for delta > 0 only
@@ -46,11 +46,9 @@ class Counts:
         for name in ("runs", "answered", "correct"):
             object.__setattr__(self, name, as_whole(name, getattr(self, name), least=0))
         object.__setattr__(self, "size", as_whole("size, the number of records to tell apart,", self.size, least=2))
-        require(
-            self.correct <= self.answered <= self.runs,
-            f"Of {self.runs} runs at most all are answered, and of those at most all correctly; "
-            f"got {self.answered} answered, {self.correct} correct.",
-        )
+        if not self.correct <= self.answered <= self.runs:
+            got = f"got {self.answered} answered, {self.correct} correct."
+            fail(f"Of {self.runs} runs at most all are answered, and of those at most all correctly; {got}")
 
     @property
     def wrong(self) -> int:
@@ -169,10 +167,8 @@ def expected_certificate(
     """
     correct, wrong = as_number("correct_rate", correct_rate), as_number("wrong_rate", wrong_rate)
     runs, size = as_number("runs", runs), as_whole("size, the number of records to tell apart,", size, least=2)
-    require(
-        min(correct, wrong) >= 0 and correct + wrong <= 1 + 1e-9,
-        f"correct_rate and wrong_rate are shares of all runs, got {correct:g} and {wrong:g}",
-    )
+    if not (min(correct, wrong) >= 0 and correct + wrong <= 1 + 1e-9):
+        fail(f"correct_rate and wrong_rate are shares of all runs, got {correct:g} and {wrong:g}")
     require(0 <= runs < math.inf, f"runs must be at least 0, got {runs:g}")
     rates = np.array([correct]), np.array([wrong])
     return float(expected_certificates(*rates, runs, size, as_alpha(alpha), as_delta(delta))[0])

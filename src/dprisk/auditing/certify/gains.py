@@ -1,9 +1,4 @@
-"""A tally of one-run values, for any prior, knowledge and idea of success.
-
-In a run Z is drawn from the prior, the mechanism is run on it, and the attacker guesses for each thing that it may know
-of Z. Let A be the records on which it then succeeds. X = 1{Z in A} - pi(A) has the attack's advantage (RAD) as its mean
-(theory, 4.2).
-"""
+"""A tally of one-run values X = 1{Z in A} - pi(A) (see `attacks.estimate`), for any prior, knowledge and success."""
 
 from __future__ import annotations
 

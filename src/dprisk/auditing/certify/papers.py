@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from dprisk.auditing.certify.counts import Counts, as_alpha, epsilon_estimate, lower_log_odds
-from dprisk.errors import as_number, as_whole, require
+from dprisk.errors import as_number, as_whole, fail
 
 
 def ldp_auditor(true_positives: float, false_positives: float, runs_per_arm: float, alpha: float) -> float:
@@ -19,10 +19,8 @@ def ldp_auditor(true_positives: float, false_positives: float, runs_per_arm: flo
     """
     alpha, runs = as_alpha(alpha), as_number("runs_per_arm", runs_per_arm)
     hits, alarms = as_number("true_positives", true_positives), as_number("false_positives", false_positives)
-    require(
-        0 < runs < math.inf and 0 <= hits <= runs and 0 <= alarms <= runs,
-        f"Of {runs:g} runs in each arm from none to all are positive, got {hits:g} and {alarms:g}.",
-    )
+    if not (0 < runs < math.inf and 0 <= hits <= runs and 0 <= alarms <= runs):
+        fail(f"Of {runs:g} runs in each arm from none to all are positive, got {hits:g} and {alarms:g}.")
     if hits == 0 or alarms == runs:
         return 0.0
     low = lower_log_odds(hits, runs, alpha / 2)

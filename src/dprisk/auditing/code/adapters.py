@@ -85,10 +85,9 @@ def adapt(subject: Any, records: Sequence[Any] | None) -> Adapted | None:
 def multi_freq_ldpy(protocol: str, **parameters: Any) -> Adapted:
     """A client of multi-freq-ldpy: GRR, SUE, OUE, SS, BLH, OLH, SHE, THE, ADP, the longitudinal L_*, dBitFlipPM.
 
-    The parameters are those of the library: `k` and `epsilon`, or `k`, `eps_perm` and `eps_1`. Local hashing needs
-    xxhash below 4. What is audited is the report that leaves the device, as the library makes it: SHE and THE send
-    the same, and the report of SS is a list whose order may tell more than the set (give `as_target` the option
-    `post=sorted` to audit the set).
+    The parameters are those of the library: `k` and `epsilon`, or `k`, `eps_perm` and `eps_1`. What is audited is the
+    report as it leaves the device. That of SS is a list whose order may tell more than the set (give `as_target` the
+    option `post=sorted` to audit the set).
     """
     client, options = _client(protocol, _MULTI_FREQ, "multi-freq-ldpy")
     room = "long_freq_est" if client.startswith(("L_", "dBit")) else "pure_frequency_oracles"
@@ -109,9 +108,8 @@ def multi_freq_ldpy(protocol: str, **parameters: Any) -> Adapted:
 def pure_ldp(protocol: str, **parameters: Any) -> Adapted:
     """A client of pure-ldp: DE, SUE, OUE, BLH, OLH, HE, HM, HR, or the name of a client class such as `FastLHClient`.
 
-    The parameters are those of the class, such as `epsilon` and `d`. Local hashing needs xxhash below 4; HM returns an
-    iterator, which the option `post=tuple` of `as_target` turns into an output. Worker processes build a client of
-    their own, so that this can be sent to them even where the client itself cannot.
+    The parameters are those of the class, such as `epsilon` and `d`. HM returns an iterator, which the option
+    `post=tuple` of `as_target` turns into an output. Worker processes build a client of their own.
     """
     known = protocol.endswith("Client")
     name, options = (protocol, {}) if known else _client(protocol, _PURE_LDP, "pure-ldp")
@@ -234,12 +232,9 @@ def _constructor_arguments(mechanism: Any) -> dict[str, Any]:
     """What to call the class with to get the same mechanism: attributes of the names of its parameters."""
     names = [name for name in inspect.signature(type(mechanism)).parameters if name != "random_state"]
     missing = [name for name in names if not hasattr(mechanism, name)]
-    require(
-        not missing,
-        f"{type(mechanism).__name__} does not tell its {', '.join(missing)}, so that it cannot be built anew for "
-        "another block or process; leave out its random_state and run in one process.",
-        TargetError,
-    )
+    if missing:
+        told = f"{type(mechanism).__name__} does not tell its {', '.join(missing)}, so that it cannot be built anew"
+        fail(f"{told} elsewhere; leave out its random_state and run in one process.", TargetError)
     return {name: getattr(mechanism, name) for name in names}
 
 

@@ -22,7 +22,7 @@ from dprisk.auditing.code.randomness import generator_parameter, held_randomness
 from dprisk.auditing.code.references import Reference
 from dprisk.auditing.code.target import Target
 from dprisk.auditing.code.timeouts import NoTimerError, OutOfTimeError, as_timeout, stopwatch
-from dprisk.errors import AuditedCodeError, TargetError, require
+from dprisk.errors import AuditedCodeError, TargetError, fail
 from dprisk.guarantees import Guarantee
 from dprisk.types import AnyArray, IntArray
 
@@ -49,16 +49,10 @@ class CodeTarget(Target):
     library: str | None = None
 
     def __post_init__(self) -> None:
-        require(
-            self.parameters is None or isinstance(self.parameters, Mapping),
-            f"parameters is a mapping from name to value, as in {{'scale': 2.0}}, not {self.parameters!r}",
-            TargetError,
-        )
-        require(
-            self.post is None or callable(self.post),
-            f"post is a function of one output, not {self.post!r}",
-            TargetError,
-        )
+        if not isinstance(self.parameters, Mapping | None):
+            fail(f"parameters is a mapping of names, as in {{'scale': 2.0}}, not {self.parameters!r}", TargetError)
+        if not (self.post is None or callable(self.post)):
+            fail(f"post is a function of one output, not {self.post!r}", TargetError)
         if self.timeout is not None:
             object.__setattr__(self, "timeout", as_timeout(self.timeout))
 
@@ -106,13 +100,10 @@ class CodeTarget(Target):
 
     def _require_one_each(self, outputs: Any, count: int) -> None:
         many = isinstance(outputs, list | tuple) or (isinstance(outputs, np.ndarray) and outputs.ndim > 0)
-        require(
-            many and len(outputs) == count,
-            f"{self.name} was given {count} records and returned "
-            + (f"{len(outputs)} outputs" if many else f"a {type(outputs).__name__}")
-            + "; batch=True needs a list or an array with one output for each.",
-            TargetError,
-        )
+        if not many or len(outputs) != count:
+            returned = f"{len(outputs)} outputs" if many else f"a {type(outputs).__name__}"
+            needed = "batch=True needs a list or an array with one output for each."
+            fail(f"{self.name} was given {count} records and returned {returned}; {needed}", TargetError)
 
     def _failed(self, problem: BaseException, record: Any, numbers: IntArray, seed: int) -> AuditedCodeError:
         where = "a batch" if record is None and self.batch else f"record {record!r}, run {numbers.size} of its block,"

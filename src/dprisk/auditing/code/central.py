@@ -12,7 +12,7 @@ import numpy as np
 from dprisk.auditing.code.reading import as_target, listed_records, require_function
 from dprisk.auditing.code.references import Reference
 from dprisk.auditing.code.target import Target, name_of
-from dprisk.errors import TargetError, as_whole, require
+from dprisk.errors import TargetError, as_whole, fail, require
 from dprisk.types import AnyArray
 
 
@@ -41,12 +41,10 @@ def central(
     reference = Reference.parse(function) if isinstance(function, str) else None
     code = reference.load() if reference else function
     require_function(code)
-    require(
-        not isinstance(others, str | Mapping) and not hasattr(others, "columns") and hasattr(others, "__iter__"),
-        f"The data of the others are a list or an array of records, not a {type(others).__name__}; of a table give a "
-        "list of its rows, and a function that makes a table of them.",
-        TargetError,
-    )
+    if isinstance(others, str | Mapping) or hasattr(others, "columns") or not hasattr(others, "__iter__"):
+        table = "of a table give a list of its rows, and a function that makes a table of them."
+        kind = type(others).__name__
+        fail(f"The data of the others are a list or an array of records, not a {kind}; {table}", TargetError)
     base: Any = others if isinstance(others, np.ndarray) else list(others)
     if place is not None:
         place = as_whole("place", place, least=0)
@@ -54,11 +52,8 @@ def central(
     listed = listed_records(records) or ()
     if isinstance(base, np.ndarray):
         joint = np.asarray(list(listed))
-        require(
-            joint.shape[1:] == base.shape[1:],
-            f"A record of shape {joint.shape[1:]} does not fit a data set of rows of shape {base.shape[1:]}.",
-            TargetError,
-        )
+        one, rows = joint.shape[1:], base.shape[1:]
+        require(one == rows, f"A record of shape {one} does not fit a data set of rows of shape {rows}.", TargetError)
         base = base.astype(np.result_type(base, joint))
     whole = _Central(reference or code, base, place)
     shown = name or (reference.text if reference else name_of(code))

@@ -126,14 +126,8 @@ def _frozen(value: Any) -> Any:
         return value.item()
     kind: Any = type(value)
     if kind.__hash__ is None:
-        fail(
-            f"An output is a {kind.__name__}, which cannot be compared with others; return numbers, text or tuples.",
-            TargetError,
-        )
-    require(
-        kind.__hash__ is not object.__hash__ or value is None,
-        f"An output is an object of type {kind.__name__}, which is equal to no other; return what it holds: numbers, "
-        f"text or tuples{' (post=tuple does that)' if hasattr(value, '__next__') else ''}.",
-        TargetError,
-    )
+        fail(f"An output is a {kind.__name__}, which cannot be compared; return numbers, text or tuples.", TargetError)
+    if kind.__hash__ is object.__hash__ and value is not None:
+        what = f"numbers, text or tuples{' (post=tuple does that)' if hasattr(value, '__next__') else ''}."
+        fail(f"An output is a {kind.__name__}, which is equal to no other; return what it holds: {what}", TargetError)
     return value

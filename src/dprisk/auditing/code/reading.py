@@ -190,11 +190,8 @@ def _check_signature(function: Any, parameters: Mapping[str, Any], batch: bool) 
 
 def require_few(count: int) -> None:
     """Refuse more records than can be listed in a moment, which a zero too many asks for."""
-    require(
-        count <= MOST_LISTED,
-        f"{count} possible records are too many to list; choose some that matter, at most {MOST_LISTED}.",
-        TargetError,
-    )
+    if count > MOST_LISTED:
+        fail(f"{count} possible records are too many to list; choose at most {MOST_LISTED} that matter.", TargetError)
 
 
 def listed_records(records: Sequence[Any] | int | None) -> tuple[Any, ...] | None:

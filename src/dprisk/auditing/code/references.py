@@ -13,7 +13,7 @@ from typing import Any
 
 from dprisk.auditing.code.adapters import NEEDS
 from dprisk.auditing.code.target import name_of
-from dprisk.errors import TargetError, fail, require
+from dprisk.errors import TargetError, fail
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,8 @@ class Reference:
         parts = [*module.split("."), *function.split(".")]
         meant = text.replace("/", ".").replace(".py:", ":") if colon else ":".join(text.rsplit(".", 1))
         near = f"; did you mean {meant!r}?" if meant != text and not text.endswith(".py") else "."
-        require(
-            colon == ":" and ".py:" not in text and all(part.isidentifier() for part in parts),
-            f"Code is named as package.module:function, got {text!r}{near}",
-            TargetError,
-        )
+        if not colon or ".py:" in text or not all(part.isidentifier() for part in parts):
+            fail(f"Code is named as package.module:function, got {text!r}{near}", TargetError)
         return cls(text, os.getcwd())
 
     def load(self) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from dprisk.errors import ParameterError, as_number, require
+from dprisk.errors import ParameterError, as_number, fail, require
 
 _TICKS = 4  # looks per time limit
 SHORTEST, LONGEST = 0.01, 1e8  # seconds: below, looking takes longer than the code; above, there is no such timer
@@ -26,10 +26,8 @@ class NoTimerError(ParameterError):
 def as_timeout(timeout: Any) -> float:
     """Seconds that a call may take, as a timer can keep them."""
     limit = as_number("timeout", timeout)
-    require(
-        SHORTEST <= limit <= LONGEST,
-        f"timeout must be a positive number of seconds, from {SHORTEST:g} to {LONGEST:g}, got {timeout}",
-    )
+    if not SHORTEST <= limit <= LONGEST:
+        fail(f"timeout must be a positive number of seconds, from {SHORTEST:g} to {LONGEST:g}, got {timeout}")
     require(hasattr(signal, "setitimer"), NO_TIMER)
     return limit
 

@@ -65,10 +65,8 @@ class Look:
         known = target.mechanism if self.family is None else self.family
         if known is None:
             return None, EVERY
-        require(
-            known.size == target.size,
-            f"The family has {known.size} records, the code under test {target.size}; they must be the same.",
-        )
+        if known.size != target.size:
+            fail(f"The family has {known.size} records, the code under test {target.size}; they must be the same.")
         return KnownScorer(known), ()
 
 
@@ -118,26 +116,18 @@ def _require_same_records(target: Target, threat: Any) -> None:
         fail(f"{threat!r} is not a Threat.", ThreatError)
     if target.mechanism is not None:
         require_match(target.mechanism, threat)
-    require(
-        threat.prior.size == target.size,
-        f"The code under test has {target.size} records, the prior of the threat {threat.prior.size}; they must be the "
-        "same.",
-        ThreatError,
-    )
-    require(
-        threat.prior.support_size >= 2,
-        "The prior has one possible record: there is nothing to find out. Give it at least two.",
-        ThreatError,
-    )
+    here, there = target.size, threat.prior.size
+    if here != there:
+        fail(f"The code has {here} records, the prior of the threat {there}; they must be the same.", ThreatError)
+    if threat.prior.support_size < 2:
+        fail("The prior has one possible record: there is nothing to find out. Give it at least two.", ThreatError)
     labels = threat.prior.labels
     if labels is None or (target.records == tuple(range(target.size)) and not _are_numbers(labels, target.size)):
         return  # what is numbered has no names to compare
     for own, other in zip(target.records, labels, strict=True):
-        require(
-            bool(np.all(own == other)),
-            f"The records of the code are not those of the prior in the same order: {own!r} here is {other!r} there.",
-            ThreatError,
-        )
+        if not np.all(own == other):
+            told = f"{own!r} here is {other!r} there."
+            fail(f"The records of the code are not those of the prior in the same order: {told}", ThreatError)
 
 
 def _are_numbers(labels: Sequence[Any], size: int) -> bool:

@@ -17,7 +17,7 @@ from dprisk.auditing.certify.counts import Counts, certified_epsilon, clopper_pe
 from dprisk.auditing.evidence.experiment import Attack, Experiment
 from dprisk.auditing.evidence.scores import Scorer
 from dprisk.bounds.papers import rad_corollary_5_6
-from dprisk.errors import require
+from dprisk.errors import fail
 from dprisk.guarantees import ApproxDP
 from dprisk.types import IntArray
 
@@ -40,11 +40,8 @@ class Design(Experiment[Counts]):
     def tally(self, outputs: Any, drawn: IntArray) -> Counts:
         best, lead = self.scorer.leads(outputs, self.universe)
         answers = np.where(lead >= self.margin, best, -1)  # the place of the answer in the universe, -1 to abstain
-        require(
-            answers.shape == drawn.shape,
-            f"The attack must answer once for each output; for {drawn.size} of them its answers have the shape "
-            f"{answers.shape}.",
-        )
+        if answers.shape != drawn.shape:
+            fail(f"The attack must answer once for each of {drawn.size} outputs; it gave the shape {answers.shape}.")
         return Counts(drawn.size, int((answers >= 0).sum()), int((answers == drawn).sum()), self.universe.size)
 
     @property

@@ -1,9 +1,8 @@
 """An audit under a threat: what an attacker gains who guesses in every run, measured and turned into an epsilon.
 
-The target of a run is drawn from the prior. The attacker sees the output, guesses for each thing that it may know of
-the target, and is right about a set A of records; the value of the run is X = 1{Z in A} - pi(A) (theory, 4.2). The
-attack is the best one for scores that are log-likelihoods (RAD Algorithm 1): those of a known family, or learned in
-pilot runs. Anything else that guesses will do too. What is certified holds for every attack.
+The target of a run is drawn from the prior, and its value is that of `attacks.estimate`. The attack is the best one for
+scores that are log-likelihoods (RAD Algorithm 1): those of a known family, or learned in pilot runs. Anything else that
+guesses will do too. What is certified holds for every attack.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from dprisk.auditing.evidence.scores import GuessScorer, KnownScorer, Scorer
 from dprisk.auditing.evidence.suspects import FEWEST_PILOT_RUNS, MOST_LEARNED, PILOT_CELLS, PILOT_RUNS, pilot_runs
 from dprisk.bounds import Bounded, evaluate
 from dprisk.calibration import calibrate
-from dprisk.errors import require
+from dprisk.errors import fail
 from dprisk.exact import beliefs, block_size
 from dprisk.guarantees import ApproxDP
 from dprisk.mechanisms.combined import number_of, take
@@ -89,14 +88,12 @@ class Guessing(Experiment[Gains]):
         pi, known = self.threat.prior.weights, self.scorer.known
         asked = self.universe if known is None else known
         some = self.scorer.scores(outputs, asked)
-        require(
-            some.shape == (number_of(outputs), asked.size),
-            f"The attack must score each output for each of {asked.size} records; for {number_of(outputs)} outputs its "
-            f"scores have the shape {some.shape}.",
-        )
-        if known is None:
-            scores = some
-        else:
+        if some.shape != (wanted := (number_of(outputs), asked.size)):
+            fail(
+                f"The attack must score each output for each record, {wanted}; its scores have the shape {some.shape}."
+            )
+        scores = some
+        if known is not None:
             top = some.max(axis=1, keepdims=True)
             mean = top + np.log(np.exp(some - top) @ pi[known] / pi[known].sum())[:, None]
             scores = np.repeat(mean, pi.size, axis=1)
@@ -199,11 +196,6 @@ def bet_on(threat: Threat, variance: float | None = None, runs: int = 1, alpha: 
     return Bet(low, high) if variance is None else Bet.tuned(low, high, variance, runs, alpha)
 
 
-def promise(tally: Gains, runs: int, alpha: float) -> float:
-    """About the lower bound on the advantage that so many runs like those of a tally would give."""
-    return tally.mean - math.sqrt(-2 * math.log(alpha) * tally.variance / runs)
-
-
 def choose_guessing(
     target: Target,
     threat: Threat,
@@ -232,8 +224,12 @@ def _learned(
     """Learn from as many runs of each record; try on records of the prior, as in the runs that count.
 
     Of very many records some are learned about, likely ones rather than others. The learner that promises the largest
-    bound on the advantage is kept.
+    lower bound on the advantage, about, is kept.
     """
+
+    def promised(seen: Gains) -> float:
+        return seen.mean - math.sqrt(-2 * math.log(terms.alpha) * seen.variance / terms.aim)
+
     pi = threat.prior.weights
     every = np.sort(rng.choice(pi.size, min(MOST_LEARNED, threat.prior.support_size), replace=False, p=pi))
     pilot = rng.permutation(np.repeat(every, pilot_runs(every.size, terms.aim)))
@@ -245,7 +241,7 @@ def _learned(
         if len(learners) == 1 or learner.suits(outputs):
             guessing = Guessing(threat, learner.learn(outputs, pilot), bet_on(threat))
             found.append((guessing, guessing.tally(held, trial)))
-    return _tuned(*max(found, key=lambda pair: promise(pair[1], terms.aim, terms.alpha)), terms)
+    return _tuned(*max(found, key=lambda pair: promised(pair[1])), terms)
 
 
 def _tuned(guessing: Guessing, seen: Gains, terms: Terms) -> Guessing:

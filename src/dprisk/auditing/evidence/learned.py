@@ -17,7 +17,7 @@ import numpy as np
 from dprisk.auditing.code.comparison import as_numbers, columns_of, rows_of, sortable
 from dprisk.auditing.code.outputs import as_objects
 from dprisk.auditing.evidence.scores import Scorer
-from dprisk.errors import ParameterError, TargetError, require
+from dprisk.errors import ParameterError, TargetError, fail, require
 from dprisk.tables import as_floats
 from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
 
@@ -204,10 +204,8 @@ class ClassifierScorer(_Learned):
             raise ParameterError(message) from problem
         self.model.fit(_features(outputs, self.kind), codes)
         classes = np.asarray(getattr(self.model, "classes_", np.arange(self.known.size)))
-        require(
-            np.array_equal(classes, np.arange(self.known.size)),
-            f"The classifier has the classes {classes.tolist()}, not those it was given, 0..{self.known.size - 1}.",
-        )
+        if not np.array_equal(classes, np.arange(self.known.size)):
+            fail(f"The classifier has the classes {classes.tolist()}, but was given 0..{self.known.size - 1}.")
         self.shares: FloatArray = np.log(np.bincount(codes) / codes.size)
 
     def scores(self, outputs: Any, records: IntArray) -> FloatArray:
@@ -215,11 +213,9 @@ class ClassifierScorer(_Learned):
             return np.zeros((0, records.size))
         given = self.model.predict_proba(_features(self._alike(outputs), self.kind))
         told = as_floats(given, "What predict_proba gives", ParameterError)
-        require(
-            told.shape == (len(outputs), self.known.size),
-            f"predict_proba must give {self.known.size} finite probabilities for each output, got an array of shape "
-            f"{told.shape}.",
-        )
+        size = self.known.size
+        if told.shape != (len(outputs), size):
+            fail(f"predict_proba must give {size} finite probabilities for each output, got the shape {told.shape}.")
         wrong = told[~(np.isfinite(told) & (told > -LEAST))]
         require(wrong.size == 0, f"predict_proba must give probabilities, got {wrong[:1].sum():g} among them.")
         scores: FloatArray = np.log(np.maximum(told, LEAST)) - self.shares
@@ -281,12 +277,11 @@ def _features(outputs: Any, kind: str) -> FloatArray:
 
     If the outputs learned from were of the kind that such numbers are of, columns of their own tell.
     """
-    require(
-        isinstance(outputs, np.ndarray) and outputs.dtype.kind in "biuf",
-        "A classifier learns from numbers; the outputs are none. Turn them into numbers with `post`, or leave out "
-        "`scorer`.",
-        TargetError,
-    )
+    if not isinstance(outputs, np.ndarray) or outputs.dtype.kind not in "biuf":
+        fail(
+            "A classifier learns from numbers. Turn the outputs into some by `post`, or leave out `scorer`.",
+            TargetError,
+        )
     rows = rows_of(outputs)
     odd = [number(rows).astype(float) for number in _ODD] if kind == "f" else []
     return np.hstack([np.where(np.isfinite(rows), rows, 0.0), *odd])

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dprisk.attacks.estimate import Guesser
-from dprisk.errors import TargetError, as_whole, require
+from dprisk.errors import TargetError, as_whole, fail
 from dprisk.mechanisms import Mechanism
 from dprisk.mechanisms.base import leads
 from dprisk.mechanisms.combined import number_of
@@ -91,11 +91,9 @@ class GuessScorer(Scorer):
 
     def scores(self, outputs: Any, records: IntArray) -> FloatArray:
         guesses, count = np.asarray(self.guesser.guess(outputs, np.random.default_rng(self.seed))), number_of(outputs)
-        require(
-            guesses.shape == (count,) and guesses.dtype.kind in "biu",
-            f"An attack must guess one record, by its number 0, 1, ..., for each of {count} outputs; "
-            f"{type(self.guesser).__name__} gave {guesses.dtype} of shape {guesses.shape}.",
-        )
+        if guesses.shape != (count,) or guesses.dtype.kind not in "biu":
+            gave = f"{type(self.guesser).__name__} gave {guesses.dtype} of shape {guesses.shape}."
+            fail(f"An attack must guess one record, by its number 0, 1, ..., for each of {count} outputs; {gave}")
         return np.asarray(guesses[:, None] == records, dtype=float)
 
     def describe(self) -> str:

@@ -14,7 +14,7 @@ from dprisk.auditing.certify.claim import Terms
 from dprisk.auditing.code.references import Reference
 from dprisk.auditing.evidence.choosing import Setup
 from dprisk.auditing.evidence.experiment import Tally
-from dprisk.errors import DpriskError, InputFileError, require
+from dprisk.errors import DpriskError, InputFileError, fail
 
 
 def identity(setup: Setup, terms: Terms, block: int) -> dict[str, Any]:
@@ -60,12 +60,11 @@ class Store:
                 file.execute("CREATE TABLE IF NOT EXISTS block (number INTEGER PRIMARY KEY, tally TEXT)")
                 file.execute("INSERT OR IGNORE INTO audit VALUES ('identity', ?)", (text,))
                 (held,) = file.execute("SELECT value FROM audit WHERE key = 'identity'").fetchone()
-            require(
-                held == text,
-                f"{self.path} holds another audit; give another file, or the same code and settings to go on with that "
-                "one.",
-                InputFileError,
-            )
+            if held != text:
+                fail(
+                    f"{self.path} holds another audit; give another file, or the same code and settings.",
+                    InputFileError,
+                )
         except DpriskError:
             self.close()
             raise

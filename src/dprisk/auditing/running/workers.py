@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dprisk.auditing.code.timeouts import as_timeout
-from dprisk.errors import TargetError, as_whole, require
+from dprisk.errors import TargetError, as_whole, fail
 
 RETRIES = 3  # times in a row that a pool whose workers died is made anew
 AHEAD = 2  # blocks in flight for each worker, beyond which none is submitted
@@ -40,14 +40,10 @@ class Running:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_jobs", as_whole("n_jobs", self.n_jobs))
-        require(
-            self.executor is None or hasattr(self.executor, "submit"),
-            f"executor must be a concurrent.futures.Executor, got {self.executor!r}",
-        )
-        require(
-            self.store is None or isinstance(self.store, str | Path),
-            f"store is the name of a file, as in 'audit.sqlite', not {self.store!r}",
-        )
+        if not (self.executor is None or hasattr(self.executor, "submit")):
+            fail(f"executor must be a concurrent.futures.Executor, got {self.executor!r}")
+        if not isinstance(self.store, str | Path | None):
+            fail(f"store is the name of a file, as in 'audit.sqlite', not {self.store!r}")
         if self.timeout is not None:
             object.__setattr__(self, "timeout", as_timeout(self.timeout))
 
