@@ -40,7 +40,6 @@ from dprisk.guarantees import ApproxDP
 from dprisk.mechanisms import Mechanism
 from dprisk.tables import readable
 from dprisk.threat.prior import Prior
-from dprisk.threat.threat import Threat
 
 OF_A_THREAT = {"prior", "knows", "within", "space"}
 VIOLATED, INTERRUPTED = 1, 130  # exit codes
@@ -121,11 +120,6 @@ def _run(given: Options, typed: set[str]) -> AuditReport:
         given["cluster"] is None or given["timeout"] is None,
         "--timeout is kept in local processes only; leave it out with a --cluster.",
     )
-    return _audited(given, subject, family, threat)
-
-
-def _audited(given: Options, subject: Any, family: Mechanism | None, threat: Threat | None) -> AuditReport:
-    """The call of `audit`."""
     delta = given["delta"] or 0.0
 
     def known(tally: Any) -> str:
