@@ -85,7 +85,7 @@ def test_numbers_on_an_interval_are_assessed_and_calibrated_like_others() -> Non
         (lambda: assess(GRR(4, 1.0), NUMBERS), "must be the same"),
         (lambda: assess(OnInterval.laplace(1.0).repeat(2), NUMBERS), "can be listed"),
         (lambda: assess(OnInterval.laplace(1.0), THREAT), "infinitely many records"),
-        (lambda: audit(OnInterval.laplace(1.0), runs=10), "too many to list|list some"),
+        (lambda: audit(OnInterval.laplace(1.0), runs=10), "audit it at some of them"),
         (lambda: Threat(Density.uniform()), "above 0"),
         (lambda: Threat(Density.uniform(), knows="all", success=dprisk.Line(0.1)), "list some"),
         (lambda: OnInterval.laplace(1.0).log_likelihood([0.5]), "too many to list"),

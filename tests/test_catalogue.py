@@ -200,7 +200,10 @@ def test_what_is_made_is_what_was_meant(made: Callable[[], Any], expected: Any) 
             lambda: MECHANISMS.register(Entry("new", "New", "It.", GRR, aliases=("k RR",))),
             "Another mechanism, grr, is called 'k RR' already",
         ),
-        (lambda: MECHANISMS.register(Entry("rappor", "New", "It.", GRR)), "Another mechanism, sue, is called 'rappor' already"),
+        (
+            lambda: MECHANISMS.register(Entry("rappor", "New", "It.", GRR)),
+            "sue, is called 'rappor' already",
+        ),
         (lambda: MECHANISMS.register(Entry("--", "New", "It.", GRR)), "'--' is no name"),
         (
             lambda: MECHANISMS.register(Entry("new", "New", "It.", GRR, (Option("epsilon", int, "an age"),))),

@@ -20,30 +20,26 @@ from dprisk.threat import Threat
 from dprisk.values import Adjustable, Parameter
 
 
-@dataclass(frozen=True)
-class Alternative:
+@dataclass(frozen=True, kw_only=True)
+class Alternative(Found):
     """What another way to calibrate would choose."""
 
     name: str
-    found: Found
     meaning: str
 
-    @property
-    def value(self) -> float:
-        """The parameter."""
-        return self.found.value
 
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Calibration(Found, Answer):
+    """The weakest noise found that keeps the goal: the `value` of the parameter, and the `subject` that has it.
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Calibration(Answer):
-    """The weakest noise found that keeps the goal."""
+    It is `unlimited` if the goal is kept however weak the noise is.
+    """
 
     template: Adjustable
     threat: Threat | None
     kind: str
     goal: str
     target: float
-    found: Found
 
     @property
     def parameter(self) -> str:
@@ -53,21 +49,6 @@ class Calibration(Answer):
     @property
     def _knob(self) -> Parameter:
         return required_parameter(self.template)
-
-    @property
-    def value(self) -> float:
-        """The number that was found."""
-        return self.found.value
-
-    @property
-    def subject(self) -> Any:
-        """What was calibrated, with that number."""
-        return self.found.subject
-
-    @property
-    def unlimited(self) -> bool:
-        """Whether the goal is kept however weak the noise is."""
-        return self.found.unlimited
 
     @cached_property
     def risk(self) -> Assessment | None:
@@ -89,7 +70,7 @@ class Calibration(Answer):
     @property
     def bound(self) -> float:
         """The value that the goal limits, as computed at the parameter found: at most the target."""
-        return self.found.measured
+        return self.measured
 
     @property
     def source(self) -> str:
@@ -112,14 +93,14 @@ class Calibration(Answer):
             ),
         ]
         return tuple(
-            Alternative(name, weakest(self.template, measure, target), meaning)
+            Alternative(**vars(weakest(self.template, measure, target)), name=name, meaning=meaning)
             for name, meaning, measure, target in other
         )
 
     @cached_property
     def utility(self) -> dict[str, float]:
         """What the noise costs, here and under the alternatives: smaller is better."""
-        chosen = {"": self.subject} | {f" by {other.name}": other.found.subject for other in self.alternatives}
+        chosen = {"": self.subject} | {f" by {other.name}": other.subject for other in self.alternatives}
         return {name + by: number for by, subject in chosen.items() for name, number in subject.error().items()}
 
     @property
@@ -133,9 +114,9 @@ class Calibration(Answer):
     @property
     def rows(self) -> list[Row]:
         return [
-            (self.parameter, _shown(self.found), f"keeps {self.goal}"),
+            (self.parameter, _shown(self), f"keeps {self.goal}"),
             *((f"achieved {what}", f"{number:.6g}", "") for what, number in self.achieved.items()),
-            *((f"{self.parameter} by {other.name}", _shown(other.found), other.meaning) for other in self.alternatives),
+            *((f"{self.parameter} by {other.name}", _shown(other), other.meaning) for other in self.alternatives),
             *((what, f"{number:.6g}", "") for what, number in self.utility.items()),
         ]
 
@@ -157,7 +138,7 @@ class Calibration(Answer):
             "target": self.target,
             "bound": self.bound,
             "source": self.source,
-            "alternatives": {other.name: None if other.found.unlimited else other.value for other in self.alternatives},
+            "alternatives": {other.name: None if other.unlimited else other.value for other in self.alternatives},
             "utility": self.utility,
         }
 
@@ -192,7 +173,8 @@ def calibrate(
     require(threat is None or isinstance(threat, Threat), f"A {type(threat).__name__} is not a Threat.", ParameterError)
     require(len(given) == 1, f"Give exactly one goal of {', '.join(goals)}; got {', '.join(given) or 'none'}.")
     measure, target, goal = _goal(given[0], goals[given[0]], threat)
-    return Calibration(template, threat, given[0], goal, target, weakest(template, measure, target))
+    found = weakest(template, measure, target)
+    return Calibration(**vars(found), template=template, threat=threat, kind=given[0], goal=goal, target=target)
 
 
 def _goal(name: str, goal: Any, threat: Threat | None) -> tuple[Measure, float, str]:

@@ -5,21 +5,9 @@ All are for replacement of one record and hold for every mechanism with the guar
 
 import math
 
-from dprisk.bounds.papers import posterior
+from dprisk.bounds.papers import posterior as posterior
 from dprisk.errors import as_epsilon, require
 from dprisk.guarantees import Guarantee
-
-__all__ = [
-    "attack_accuracy",
-    "attribute_advantage",
-    "bits_leaked",
-    "epsilon_to_protect",
-    "generalised_advantage",
-    "membership_advantage",
-    "posterior",
-    "posterior_odds",
-    "true_positive_rate",
-]
 
 
 def membership_advantage(guarantee: Guarantee) -> float:

@@ -21,7 +21,7 @@ class Found:
     """A parameter, what it makes, the measure there, and whether any parameter would do."""
 
     value: float
-    subject: Adjustable
+    subject: Any
     measured: float
     unlimited: bool = False
 
@@ -96,12 +96,7 @@ def required_parameter(template: Any) -> Parameter:
 
 
 def _follow(
-    risk: Callable[[float], float],
-    target: float,
-    x: float,
-    slope: float,
-    tolerance: float,
-    last_step: bool = True,
+    risk: Callable[[float], float], target: float, x: float, slope: float, tolerance: float, last_step: bool = True
 ) -> tuple[float, float]:
     """A root near x by secant steps on the logarithm of the risk, which is nearly straight, and the slope there.
 

@@ -63,12 +63,8 @@ class Estimate(Optimum):
 
     def to_dict(self) -> dict[str, Any]:
         """Runs, alpha and intervals, ready for JSON."""
-        return {
-            "runs": self.runs,
-            "alpha": self.alpha,
-            "advantage_interval": list(self.advantage_interval),
-            "success_interval": list(self.success_interval),
-        }
+        intervals = {name: list(getattr(self, name)) for name in ("advantage_interval", "success_interval")}
+        return {"runs": self.runs, "alpha": self.alpha, **intervals}
 
 
 def default_runs(mechanism: Mechanism) -> int:
@@ -130,16 +126,9 @@ def estimate_best(
             drawn = (start + count) * strata
             progress(drawn, runs, float(by_group[0].sum()) / drawn)
     advantage, success = np.concatenate(advantages), np.concatenate(successes)
-    by_group /= runs
-    return Estimate(
-        by_group[0],
-        by_group[1],
-        None,
-        runs,
-        alpha,
-        mean_interval(advantage, 0.0, 1.0, alpha),
-        mean_interval(success, threat.baseline, 1.0, alpha),
-    )
+    intervals = mean_interval(advantage, 0.0, 1.0, alpha), mean_interval(success, threat.baseline, 1.0, alpha)
+    gained, right = by_group / runs
+    return Estimate(gained, right, None, runs, alpha, *intervals)
 
 
 def measure(
@@ -203,8 +192,8 @@ def measure(
     advantage = mean_interval(gains, -most, 1 - least, alpha)
     if hits is not None and most - least <= SAME:  # gains are hits less a constant
         advantage = success[0] - most, success[1] - least
-    by_group /= runs
-    return Estimate(by_group[0], by_group[1], None, runs, alpha, advantage, success)
+    gained, right = by_group / runs
+    return Estimate(gained, right, None, runs, alpha, advantage, success)
 
 
 def one_run(threat: Threat, chosen: IntArray, drawn: IntArray) -> tuple[FloatArray, BoolArray]:

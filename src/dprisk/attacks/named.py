@@ -8,16 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from dprisk.attacks import heuristics
 from dprisk.attacks.estimate import Guesser, sets_guessed
-from dprisk.attacks.heuristics import (
-    AboveThreshold,
-    Correlation,
-    Estimation,
-    Likeliest,
-    MostCommon,
-    RandomMember,
-    Report,
-)
 from dprisk.attacks.optimal import OptimalAttack
 from dprisk.attacks.simplified import SimplifiedAttack
 from dprisk.errors import require
@@ -101,24 +93,27 @@ NAMED: Register[NamedAttack] = Register(
         "the same for gradients of unequal lengths",
         partial(SimplifiedAttack, norms=True),
     ),
-    NamedAttack("UNI", "report, uniform prior", _REPORTED, Report),
-    NamedAttack("TRUE", "report, true prior", _REPORTED, Report),
-    NamedAttack("PRIOR", "prior alone", "guess the likeliest record, whatever is reported", MostCommon),
+    NamedAttack("UNI", "report, uniform prior", _REPORTED, heuristics.Report),
+    NamedAttack("TRUE", "report, true prior", _REPORTED, heuristics.Report),
+    NamedAttack("PRIOR", "prior alone", "guess the likeliest record, whatever is reported", heuristics.MostCommon),
     NamedAttack(
-        "EST", "estimated frequencies", "guess the record that is commonest by everybody's reports", Estimation
+        "EST",
+        "estimated frequencies",
+        "guess the record that is commonest by everybody's reports",
+        heuristics.Estimation,
     ),
     NamedAttack(
         "CORR",
         "correlation",
         "trust a report that is a plausible next step, otherwise draw one from a Markov model",
-        Correlation,
+        heuristics.Correlation,
     ),
-    NamedAttack("GRR", "randomised response", _REPORTED, Report),
-    NamedAttack("SS", "subset selection", _MEMBER, RandomMember),
-    NamedAttack("SUE", "symmetric unary encoding", _MEMBER, RandomMember),
-    NamedAttack("OUE", "optimised unary encoding", _MEMBER, RandomMember),
-    NamedAttack("SHE", "summed histogram encoding", "guess the record of largest likelihood", Likeliest),
-    NamedAttack("THE", "thresholded histogram encoding", "guess any entry that is large", AboveThreshold),
-    NamedAttack("BLH", "binary local hashing", _MEMBER, RandomMember),
-    NamedAttack("OLH", "optimised local hashing", _MEMBER, RandomMember),
+    NamedAttack("GRR", "randomised response", _REPORTED, heuristics.Report),
+    NamedAttack("SS", "subset selection", _MEMBER, heuristics.RandomMember),
+    NamedAttack("SUE", "symmetric unary encoding", _MEMBER, heuristics.RandomMember),
+    NamedAttack("OUE", "optimised unary encoding", _MEMBER, heuristics.RandomMember),
+    NamedAttack("SHE", "summed histogram encoding", "guess the record of largest likelihood", heuristics.Likeliest),
+    NamedAttack("THE", "thresholded histogram encoding", "guess any entry that is large", heuristics.AboveThreshold),
+    NamedAttack("BLH", "binary local hashing", _MEMBER, heuristics.RandomMember),
+    NamedAttack("OLH", "optimised local hashing", _MEMBER, heuristics.RandomMember),
 )

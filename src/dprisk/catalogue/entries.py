@@ -9,10 +9,12 @@ from typing import Any
 from dprisk import mechanisms
 from dprisk.catalogue.options import OPTIONS
 from dprisk.catalogue.register import Catalogue, Entry
+from dprisk.errors import require
 from dprisk.guarantees import DPSGD, ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, dp_sgd
 from dprisk.guarantees.base import Relation
 from dprisk.mechanisms.numbers.noise import Noise
 from dprisk.releases.queries import Count, Histogram, Marginal, Mean, Sum
+from dprisk.threat.density import Density
 from dprisk.threat.prior import Prior
 from dprisk.threat.success import Exact, Line, Ring
 
@@ -34,6 +36,19 @@ def _entry(
 
 def _exponential(size: int, epsilon: float, space: str = "line") -> mechanisms.Exponential:
     return (mechanisms.Exponential.on_ring if space == "ring" else mechanisms.Exponential.on_line)(size, epsilon)
+
+
+def _exponential_on_interval(low: float, high: float, epsilon: float, space: str = "line") -> mechanisms.OnInterval:
+    require(space == "line", "Numbers of an interval lie on a line; leave the space out.")
+    return mechanisms.OnInterval.exponential(epsilon, low, high)
+
+
+def _interval(start: float = 0.0, end: float = 1.0) -> Density:
+    return Density.uniform(start, end)
+
+
+def _beta(a: float, b: float, start: float = 0.0, end: float = 1.0) -> Density:
+    return Density.beta(a, b, start, end)
 
 
 def _matrix(matrix: Path) -> mechanisms.Matrix:
@@ -137,6 +152,7 @@ MECHANISMS = Catalogue(
         "Reports a record near the true one more often than one far away.",
         _exponential,
         records="spaced",
+        numbers=_exponential_on_interval,
     ),
     _entry(
         "geometric",
@@ -170,6 +186,7 @@ MECHANISMS = Catalogue(
         "Adds Laplace noise to a number between 0 and 1, the first and the last record.",
         mechanisms.Laplace,
         records="places",
+        numbers=mechanisms.OnInterval.laplace,
         options="epsilon",
     ),
     _entry(
@@ -179,6 +196,7 @@ MECHANISMS = Catalogue(
         mechanisms.Gaussian,
         ("normal noise",),
         records="places",
+        numbers=mechanisms.OnInterval.gaussian,
         options="sigma",
     ),
     _entry(
@@ -239,6 +257,20 @@ PRIORS = Catalogue(
     _entry("zipf", "Zipf prior", "The k-th record has weight k to the minus exponent.", Prior.zipf, ("power law",)),
     _entry(
         "geometric", "Geometric prior", "Each record is `ratio` times as likely as the one before it.", Prior.geometric
+    ),
+    _entry(
+        "interval",
+        "Any number of an interval",
+        "Every number from start to end is equally likely; for noise on numbers, with a distance.",
+        _interval,
+        records="nothing",
+    ),
+    _entry(
+        "beta",
+        "Beta distribution on an interval",
+        "Any number from start to end, distributed as beta(a, b); for noise on numbers, with a distance.",
+        _beta,
+        records="nothing",
     ),
     _entry(
         "file",

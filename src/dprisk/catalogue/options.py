@@ -4,29 +4,25 @@ from pathlib import Path
 
 from dprisk.catalogue.register import Option
 
+
+def _choice(name: str, meaning: str, *choices: str) -> Option:
+    return Option(name, str, meaning, optional=True, choices=choices)
+
+
 ALL = (
     Option("epsilon", float, "privacy parameter: the larger, the weaker the noise", 1.0),
     Option("p", float, "chance that the bit of the true record is on", 0.75),
     Option("q", float, "chance that the bit of another record is on", 0.25),
     Option("subset_size", int, "records in a report; the best number for epsilon if left out", optional=True),
     Option("hash_range", int, "how many values a record is hashed to", 4),
-    Option(
-        "hashes",
-        str,
-        "hash functions: mixing, as libraries use (if left out), or polynomial",
-        None,
-        True,
-        ("mixing", "polynomial"),
-    ),
+    _choice("hashes", "hash functions: mixing, as libraries use (if left out), or polynomial", "mixing", "polynomial"),
     Option("threshold", float, "entries above it are reported; the one of least variance if left out", optional=True),
-    Option("space", str, "distances on a line (if left out) or around a ring", None, True, ("line", "ring")),
-    Option(
+    _choice("space", "distances on a line (if left out) or around a ring", "line", "ring"),
+    _choice(
         "ends",
-        str,
         "outputs beyond the last record are moved there (clamp, if left out) or drawn again (truncate)",
-        None,
-        True,
-        ("clamp", "truncate"),
+        "clamp",
+        "truncate",
     ),
     Option("sigma", float, "standard deviation of the noise", 1.0),
     Option("matrix", Path, "CSV file without header, or .npy: a line of output probabilities for each record"),
@@ -38,16 +34,18 @@ ALL = (
     Option("noise_multiplier", float, "standard deviation of the noise over the clipping norm", 1.0),
     Option("sample_rate", float, "chance that a record is in a batch", 1.0),
     Option("steps", int, "number of training steps", 100),
-    Option(
+    _choice(
         "relation",
-        str,
         "what neighbouring data sets differ by: replacing a record (if left out), or adding or removing one",
-        None,
-        True,
-        ("replace-one", "add-remove"),
+        "replace-one",
+        "add-remove",
     ),
     Option("exponent", float, "how steep it is; 1 if left out", optional=True),
     Option("ratio", float, "between 0 and 1; 0.5 if left out", optional=True),
+    Option("a", float, "first shape of a beta distribution", 2.0),
+    Option("b", float, "second shape of a beta distribution", 5.0),
+    Option("start", float, "least number of the interval; 0 if left out", optional=True),
+    Option("end", float, "largest number of the interval; 1 if left out", optional=True),
     Option("path", Path, "name of the file"),
     Option("within", float, "largest distance of a guess that counts as right", 2.0),
     Option("column", str, "name of the column", "age"),

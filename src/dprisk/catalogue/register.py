@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from dprisk.errors import fail, require
 from dprisk.registers import Register
+from dprisk.threat.density import Density
 
 Write = Callable[[str], str]
 
@@ -43,7 +44,7 @@ class Entry:
     "nothing", and then a mechanism or a prior brings its own.
 
     With `one_of`, exactly one of the options is given. `unset` builds what is calibrated, if that is another thing
-    than what is built in the end.
+    than what is built in the end. `numbers` builds it for records that are any number from `low` to `high`.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Entry:
     records: Literal["number", "spaced", "places", "nothing"] = "number"
     one_of: bool = False
     unset: Callable[..., Any] | None = None
+    numbers: Callable[..., Any] | None = None
 
     @property
     def takes(self) -> tuple[str, ...]:
@@ -95,6 +97,10 @@ class Entry:
         return words | {"options": list(self.takes), "needs": list(self.needs)}
 
     def _built(self, build: Callable[..., Any], chosen: Mapping[str, Any], records: Any) -> Any:
+        if isinstance(records, Density):
+            if self.numbers is None:
+                fail(f"{self.name} takes records that can be listed, not any number of an interval.")
+            return self.numbers(low=records.low, high=records.high, **chosen)
         return build(**chosen) if self.records == "nothing" else build(records, **chosen)
 
     def _check(self, chosen: Mapping[str, Any], write: Write, besides: str = "") -> None:

@@ -1,5 +1,5 @@
 """The command `dprisk`."""
 
-from dprisk.cli.main import command, main
+from dprisk.cli.commands import command, main
 
 __all__ = ["command", "main"]

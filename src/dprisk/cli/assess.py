@@ -9,7 +9,7 @@ from dprisk.calibration import calibrate
 from dprisk.catalogue import GUARANTEES, MECHANISMS
 from dprisk.cli.options import FILE, Command, echoed, flag, of_entries, of_the_attacker, option, taken
 from dprisk.cli.progress import live
-from dprisk.cli.subjects import chosen, planned_release, read_threat, release_threat
+from dprisk.cli.subjects import chosen, planned_release, read_threat, records_of, release_threat
 from dprisk.cli.tables import show, show_bounds, show_json
 from dprisk.errors import require
 from dprisk.guarantees import Guarantee
@@ -74,7 +74,7 @@ def _assess(**given: Any) -> None:
         for name in ("runs", "seed"):
             require(given["guarantee"] is None or given[name] is None, f"{flag(name)} is for mechanisms only.")
         threat = read_threat(given, entry)
-        subject = entry.make(taken(entry, given), threat.prior.size, flag)
+        subject = entry.make(taken(entry, given), records_of(threat), flag)
         if isinstance(subject, Guarantee):
             subject = subject.to_replace_one()
     with live() as tell:
@@ -105,7 +105,7 @@ def _calibrate(**given: Any) -> None:
     threat = read_threat(given, entry)
     require(given["relation"] != "add-remove", "Against a threat, noise is calibrated for replace-one neighbours.")
     found = calibrate(
-        entry.template(taken(entry, given), threat.prior.size, flag),
+        entry.template(taken(entry, given), records_of(threat), flag),
         threat,
         advantage=given["advantage"],
         success=given["success"],

@@ -115,6 +115,7 @@ def _run(given: Options, typed: set[str]) -> AuditReport:
     threat = None
     if typed & (OF_A_THREAT if entry is None else OF_A_THREAT - set(entry.takes)):
         threat = read_threat(given, entry, listed)
+        threat.require_listed()
     prior = None if threat is None else threat.prior
     subject, family = _code(given, prior, listed) if entry is None else (_mechanism(given, prior), None)
     require(given["delta"] is None or given["claim"] is not None, "--delta is part of a claim: give --claim as well.")
@@ -125,22 +126,8 @@ def _run(given: Options, typed: set[str]) -> AuditReport:
         given["cluster"] is None or given["timeout"] is None,
         "--timeout is kept in local processes only; leave it out with a --cluster.",
     )
-    known = subject if isinstance(subject, Mechanism) else family or subject.mechanism
-    look = Look(family, _attack(given["attack"], known, threat), given["designs"])
-    return _audited(given, subject, look, threat)
-
-
-def _attack(name: str | None, mechanism: Mechanism | None, threat: Threat | None) -> Guesser | None:
-    """The attack of that name, on what the mechanism reports; the records are equally likely unless a threat says."""
-    if name is None:
-        return None
-    if mechanism is None:
-        return fail("--attack needs to know what outputs mean: give the --family of the code.")
-    return make(name, mechanism, threat or Threat(Prior.uniform(mechanism.size)))
-
-
-def _audited(given: Options, subject: Any, look: Look, threat: Threat | None) -> AuditReport:
-    """The call of `audit`."""
+    law = subject if isinstance(subject, Mechanism) else family or subject.mechanism
+    look = Look(family, _attack(given["attack"], law, threat), given["designs"])
     delta = given["delta"] or 0.0
 
     def known(tally: Any) -> str:
@@ -162,6 +149,15 @@ def _audited(given: Options, subject: Any, look: Look, threat: Threat | None) ->
             running=Running(n_jobs, executor, given["store"], given["timeout"]),
             watch=None if tell is None else lambda tally, planned: tell(tally.runs, planned, known(tally)),
         )
+
+
+def _attack(name: str | None, mechanism: Mechanism | None, threat: Threat | None) -> Guesser | None:
+    """The attack of that name, on what the mechanism reports; the records are equally likely unless a threat says."""
+    if name is None:
+        return None
+    if mechanism is None:
+        return fail("--attack needs to know what outputs mean: give the --family of the code.")
+    return make(name, mechanism, threat or Threat(Prior.uniform(mechanism.size)))
 
 
 @contextmanager

@@ -115,8 +115,12 @@ def of_the_attacker() -> list[click.Parameter]:
 
 def prior_names() -> str:
     """How priors are written: a name, perhaps with a number behind a colon, or the path of a file."""
-    named = [":".join((entry.name, *map(str.upper, entry.takes))) for entry in PRIORS if "path" not in entry.takes]
-    return f"{', '.join(named)} or a CSV file"
+    return f"{', '.join(prior_name(entry) for entry in PRIORS if 'path' not in entry.takes)} or a CSV file"
+
+
+def prior_name(entry: Entry) -> str:
+    """A prior as it is written, with what may stand behind the colon."""
+    return f"{entry.name}:{','.join(map(str.upper, entry.takes))}" if entry.takes else entry.name
 
 
 def only_of_entries() -> list[str]:

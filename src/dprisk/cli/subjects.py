@@ -1,11 +1,12 @@
 """What the command line describes: a mechanism or guarantee of the catalogue or a release file, and the attacker."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from dprisk.catalogue import PRIORS, SUCCESS, Entry
-from dprisk.cli.options import Options, flag, only_of_entries, prior_names, taken
+from dprisk.cli.options import Options, flag, only_of_entries, prior_name, prior_names, taken
 from dprisk.errors import InputFileError, ThreatError, fail, require
 from dprisk.release_files import ReleaseFile, read_release
 from dprisk.tables import read_csv
@@ -46,9 +47,14 @@ def read_threat(given: Options, entry: Entry | None, records: Sequence[Any] | No
     prior = _prior(given["prior"], size, told_by)
     if prior.labels is None and records is not None:
         prior = Prior(prior.weights, records)
-    if entry is not None and entry.records in ("spaced", "places"):
+    if entry is not None and entry.records in ("spaced", "places") and math.isfinite(prior.size):
         prior.require_even_spacing(f"The mechanism {entry.name}")
     return Threat(prior, _knowledge(given["knows"], prior), success)
+
+
+def records_of(threat: Threat) -> Any:
+    """What an entry is told of the records: their number, or the interval that they may be any number of."""
+    return threat.prior.size if math.isfinite(threat.prior.size) else threat.prior
 
 
 def release_threat(given: Options, planned: ReleaseFile) -> Threat:
@@ -96,17 +102,18 @@ def _release_prior(text: str, planned: ReleaseFile) -> Prior:
 
 
 def _named_prior(text: str, size: int | None) -> Prior | None:
-    """NAME or NAME:NUMBER; None if that is no name, but perhaps a file."""
-    name, colon, number = text.partition(":")
+    """NAME or NAME:NUMBER,...; None if that is no name, but perhaps a file."""
+    name, colon, numbers = text.partition(":")
     if name not in PRIORS or "path" in PRIORS[name].takes:
         return None
     entry, value = PRIORS[name], {}
     if colon:
-        require(len(entry.options) == 1, f"A {entry.name} prior takes no number.")
+        require(len(entry.options) > 0, f"A {entry.name} prior takes no number.")
         try:
-            value = {entry.takes[0]: entry.options[0].kind(number)}
+            value = dict(zip(entry.takes, map(float, numbers.split(",")), strict=False))
         except ValueError:
             fail(f"{text!r} needs a number behind the colon, as in zipf:1.1.")
+        require(len(numbers.split(",")) == len(value), f"{text!r} has more numbers than {prior_name(entry)} takes.")
     require(size is not None or entry.records == "nothing", "--size is missing: how many possible records are there?")
     made: Prior = entry.make(value, size)
     return made

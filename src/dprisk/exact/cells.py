@@ -165,9 +165,7 @@ class Search:
 
     def first_cells(self) -> tuple[FloatArray, FloatArray]:
         """Cells small enough for the bounds to bite, none with a kink inside; what lies beyond holds no break."""
-        low, high = self.mechanism.bounds
-        edges = _first_edges(self.mechanism, self.noise)
-        edges = np.unique(np.clip(edges, low, high))
+        edges = np.unique(np.clip(_first_edges(self.mechanism, self.noise), *self.mechanism.bounds))
         return edges[:-1], edges[1:]
 
     def look(self, left: FloatArray, right: FloatArray, halve: BoolArray) -> Cells:

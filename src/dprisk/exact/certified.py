@@ -102,10 +102,7 @@ class Enclosed(Optimum):
 
     def to_dict(self) -> dict[str, Any]:
         """The bounds, ready for JSON."""
-        return {
-            "advantage_interval": list(self.advantage_interval),
-            "success_interval": list(self.success_interval),
-        }
+        return {name: list(getattr(self, name)) for name in ("advantage_interval", "success_interval")}
 
 
 def enclose(mechanism: OnInterval, threat: Threat) -> Enclosed:
@@ -193,8 +190,7 @@ def _bound(grid: Grid, look: Look) -> FloatArray:
         spare = _spare(grid, look, bend, best, price, some)
         spare += _between_guesses(grid, look, some)[row]
         more = sum(np.maximum((each[:, some] + spare).max(axis=1), 0) / 2 for each in gain) * look.scale[:, 0]
-        most = worth.max(axis=1)
-        more = np.where(look.is_wide, np.inf, more)
+        most, more = worth.max(axis=1), np.where(look.is_wide, np.inf, more)
         all_there_is = (1 - max(float(price.min()) - grid.below, 0.0)) * seen  # which no window is worth more than
         sums[row] = most.sum(), np.minimum(more, all_there_is - most).sum()
     return sums * look.times
@@ -249,8 +245,7 @@ def _between_guesses(grid: Grid, look: Look, some: slice) -> tuple[FloatArray, F
     crop = slice(some.start - first, some.stop - first)
     if grid.is_even:
         return (_either_side(bent)[:, crop],) * 2
-    both = (bent + np.minimum(*advantage), bent + np.minimum(*success))
-    return _either_side(both[0])[:, crop], _either_side(both[1])[:, crop]
+    return _either_side(bent + np.minimum(*advantage))[:, crop], _either_side(bent + np.minimum(*success))[:, crop]
 
 
 def _outward(lower: float, width: float) -> Bounds:

@@ -26,7 +26,7 @@ class Look:
     """What cells hold.
 
     Cells x pieces: mass of the cell, density at its ends, at most and at least, second derivative at most, steepness in
-    z. A column each: what kinks inside the cell may add, the width, what a density of 1 on the cell amounts to.
+    z. A column each: the width, what a density of 1 on the cell amounts to, what kinks inside the cell may add.
     """
 
     mass: FloatArray
@@ -35,13 +35,13 @@ class Look:
     most: FloatArray
     least: FloatArray
     bend: FloatArray
-    kink: FloatArray
     steep: FloatArray
     width: FloatArray
     scale: FloatArray
     peak: float  # the largest density of any record
-    is_wide: BoolArray  # cells that are too wide to be bounded by curvature
     cell: tuple[FloatArray, FloatArray]  # its two ends, a column each
+    kink: FloatArray | float = 0.0
+    is_wide: BoolArray | bool = False  # cells that are too wide to be bounded by curvature
     times: float = 1.0  # what all that is found there is multiplied by
 
 
@@ -139,25 +139,21 @@ class Grid:
         inside = (self.edges[:-1] >= left) & (self.edges[1:] <= right)
         # Outside the cell a density falls by e^(-rate width) from its nearer end; a record inside has what is left.
         fall = -np.expm1(-rate * width) / rate
-        mass = np.where(inside, self._mass_at_home(), np.maximum(at[:-1], at[1:]) * fall)
-        most = np.where(inside, own, np.maximum(at[:-1], at[1:]))
-        kink = rate * width / 2 * np.where(inside, own, 0.0).sum(axis=1, keepdims=True)
-        least = np.minimum(at[:-1], at[1:]) * np.exp(-rate * width)
-        steep = self.steepness[None, :] + rate
+        nearer = np.maximum(at[:-1], at[1:])
+        most = np.where(inside, own, nearer)
         return Look(
-            mass=mass,
+            mass=np.where(inside, self._mass_at_home(), nearer * fall),
             left=at[:-1],
             right=at[1:],
             most=most,
-            least=least,
+            least=np.minimum(at[:-1], at[1:]) * np.exp(-rate * width),
             bend=rate**2 * most,
-            kink=kink,
-            steep=steep,
+            steep=self.steepness[None, :] + rate,
             width=width,
             scale=width,
             peak=self.peak * rate / 2,
-            is_wide=np.zeros(len(mass), dtype=bool),
             cell=(left, right),
+            kink=rate * width / 2 * np.where(inside, own, 0.0).sum(axis=1, keepdims=True),
         )
 
     def _mass_at_home(self) -> FloatArray:
@@ -178,13 +174,9 @@ class Grid:
 
     def _laplace_tails(self) -> Look:
         """Outputs beyond the interval: all are worth what its end is, times a falling exponential."""
-        at = self._laplace_density(self.cells[[0, -1]])
-        column = np.zeros((2, 1))
-        steep = self.steepness[None, :] + 1 / self.noise.width
-        no = np.zeros(2, dtype=bool)
-        ends, peak, width = self.cells[[0, -1], None], self.peak / self.noise.width, self.noise.width
-        parts = at, at, at, at, at, 0 * at, column, steep, column, column + 1, peak, no
-        return Look(*parts, cell=(ends, ends), times=width)
+        at, width, ends = self._laplace_density(self.cells[[0, -1]]), self.noise.width, self.cells[[0, -1], None]
+        steep, none = self.steepness[None, :] + 1 / width, np.zeros((2, 1))
+        return Look(at, at, at, at, at, 0 * at, steep, none, none + 1, self.peak / width, (ends, ends), times=width)
 
     def _gaussian(self, cells: FloatArray) -> Look:
         """Densities are divided by that of a record in the middle of the cell; exponentials of straight lines stay."""
@@ -192,7 +184,6 @@ class Grid:
         middle, width = (left + right) / 2, right - left
         z, w = self.z.ravel(), self.w.ravel()
         apart = (z - middle[:, None]) / sigma
-        is_wide = width > 5 * sigma
         ends = [
             w * np.exp(np.minimum(apart * (((at - middle) / sigma)[:, None] - apart / 2), 50.0)) for at in (left, right)
         ]
@@ -201,27 +192,22 @@ class Grid:
         def pool(values: FloatArray) -> FloatArray:
             return np.asarray(np.add.reduceat(values, pieces, axis=1))
 
-        mass = pool(w * self.noise.between(left[:, None] - z, right[:, None] - z))
         at = [pool(end) for end in ends]
-        bend = np.maximum(*(pool(end * (apart / sigma) ** 2) for end in ends))
         reach = np.maximum(np.abs(right[:, None] - self.edges[:-1]), np.abs(left[:, None] - self.edges[1:]))
         column = width[:, None]
-        steep = reach / sigma**2 + self.steepness
-        least = np.minimum(*at) * np.exp(-reach / sigma**2 * column)
         return Look(
-            mass=mass,
+            mass=pool(w * self.noise.between(left[:, None] - z, right[:, None] - z)),
             left=at[0],
             right=at[1],
             most=np.maximum(*at),
-            least=least,
-            bend=bend,
-            kink=np.zeros_like(column),
-            steep=steep,
+            least=np.minimum(*at) * np.exp(-reach / sigma**2 * column),
+            bend=np.maximum(*(pool(end * (apart / sigma) ** 2) for end in ends)),
+            steep=reach / sigma**2 + self.steepness,
             width=column,
             scale=column / (sigma * math.sqrt(2 * math.pi)),
             peak=self.peak * math.exp(min(50.0, float(width.max() / sigma) ** 2 / 8)),
-            is_wide=is_wide,
             cell=(left[:, None], right[:, None]),
+            is_wide=width > 5 * sigma,
         )
 
 

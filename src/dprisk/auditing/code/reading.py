@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -103,6 +104,11 @@ def _whole(code: Target | Mechanism, records: Sequence[Any] | int | None, plain:
         return code
     if not plain:
         fail(f"{code!r} takes no further options: it is run as it is.", TargetError)
+    if math.isinf(code.size):
+        fail(
+            f"{code!r} is for any number of an interval; audit it at some of them, as in Laplace([0, 1], ...).",
+            TargetError,
+        )
     if records is None or isinstance(records, int):
         require(records in (None, code.size), f"{type(code).__name__} has {code.size} records.", TargetError)
         return MechanismTarget(code)
