@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dprisk import GRR, OUE, Line, Prior, Ring, SubsetSelection, Threat, assess
+from dprisk import GRR, OUE, Density, Line, Prior, Ring, SubsetSelection, Threat, assess
 from dprisk.cli import main
-from dprisk.mechanisms import SHE, THE, UnaryEncoding
+from dprisk.mechanisms import SHE, THE, OnInterval, UnaryEncoding
 
 
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, str, str]:
@@ -314,3 +314,27 @@ def test_every_option_of_a_table_works(capsys: pytest.CaptureFixture[str], monke
     assert "worst-blocks" in run(capsys, monkeypatch, *arguments.split())[1]
     out = run(capsys, monkeypatch, *["calibrate", "--guarantee", "gaussian", "--size", "10", "--advantage", "0.1"])[1]
     assert "choose mu" in out
+
+
+def test_numbers_of_an_interval_on_the_command_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ran(line: str) -> tuple[int, str, str]:
+        return run(capsys, monkeypatch, *line.split())
+
+    told = json.loads(ran("assess --mechanism laplace --epsilon 2 --prior beta:2,5 --within 0.1 --json")[1])
+    risk = assess(OnInterval.laplace(2.0), Threat.reconstruction(Density.beta(2, 5), within=0.1))
+    assert told["advantage"] == risk.advantage
+    assert told["enclosed"]["advantage_interval"] == list(risk.advantage_interval)
+    goal = "--within 0.2 --advantage 0.1 --json"
+    found = json.loads(ran(f"calibrate --mechanism exponential --prior interval:0,2 {goal}")[1])
+    assert found["advantage"] <= 0.1 < found["advantage"] + 1e-3
+    for wrong, message in (
+        ("assess --mechanism grr --epsilon 2 --prior interval --within 0.1", "records that can be listed"),
+        ("assess --mechanism laplace --epsilon 2 --prior interval", "must be above 0"),
+        ("assess --mechanism laplace --epsilon 2 --prior beta:2 --within 0.1", "b is missing for beta"),
+        ("audit --mechanism laplace --epsilon 2 --prior interval --within 0.1", "can be listed"),
+    ):
+        code, _, problem = ran(wrong)
+        assert code == 2
+        assert message in problem

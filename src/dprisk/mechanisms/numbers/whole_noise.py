@@ -66,7 +66,7 @@ class WholeNoise(Value):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WholeLaplace(WholeNoise):
-    """Pr[k] in proportion to exp(-rate |k|); at rate 0 without bound."""
+    """Pr[k] in proportion to exp(-rate abs(k)); at rate 0 without bound."""
 
     rate: float
 
