@@ -15,6 +15,7 @@ import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from dprisk.releases.queries import Query, Sum
 from dprisk.tables import encode, listed, natural, numbers, read_csv, require_file, rows_of
 from dprisk.threat.prior import Prior
 
+_require = partial(require, error=InputFileError)
 Options = dict[str, Any]
 Columns = dict[str, list[Any]]
 MOST_RECORDS = 10_000_000  # in a range
@@ -74,7 +76,7 @@ def read_release(path: str | Path) -> ReleaseFile:
     data, table = _tables(given["data"], given["universe"], query, numeric, path)
     noise, sensitivity = _noise(given["noise"], path)
     prior = given.get("prior")
-    require(prior is None or isinstance(prior, str), f"{path}: `prior` is a text, got {prior!r}.", InputFileError)
+    _require(prior is None or isinstance(prior, str), f"{path}: `prior` is a text, got {prior!r}.")
     one_column = tuple(table) == query.looks_at and len(table) == 1
     mechanism = release(
         query,
@@ -89,7 +91,7 @@ def read_release(path: str | Path) -> ReleaseFile:
 
 
 def _document(path: Path) -> Options:
-    require(path.suffix in (".toml", ".json"), f"{path} must end in .toml or .json.", InputFileError)
+    _require(path.suffix in (".toml", ".json"), f"{path} must end in .toml or .json.")
     try:
         text = path.read_text(encoding="utf-8")
         given = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
@@ -101,23 +103,23 @@ def _document(path: Path) -> Options:
 def _check(given: Any, where: str, needed: Sequence[str], allowed: Sequence[str]) -> None:
     """Refuse a section that lacks a name, or has one that means nothing."""
     known = f"it takes {', '.join((*needed, *allowed))}"
-    require(isinstance(given, Mapping), f"{where} must hold names with values; {known}.", InputFileError)
+    _require(isinstance(given, Mapping), f"{where} must hold names with values; {known}.")
     missing = [name for name in needed if name not in given]
-    require(not missing, f"{where} lacks `{', '.join(missing[:1])}`; {known}.", InputFileError)
+    _require(not missing, f"{where} lacks `{', '.join(missing[:1])}`; {known}.")
     unknown = [name for name in given if name not in (*needed, *allowed)]
-    require(not unknown, f"{where} has an unknown name `{', '.join(unknown[:1])}`; {known}.", InputFileError)
+    _require(not unknown, f"{where} has an unknown name `{', '.join(unknown[:1])}`; {known}.")
 
 
 def _kind(given: Any, where: str, register: Catalogue, also: tuple[str, ...] = ()) -> tuple[Entry, Options]:
     """The kind of query or noise that a section names, and its options; names in `also` are allowed besides."""
     kind: Any = given.get("kind") if isinstance(given, Mapping) else None
     names = ", ".join(entry.name for entry in register)
-    require(kind in register, f"{where} needs a `kind`, one of {names}; got {kind!r}.", InputFileError)
+    _require(kind in register, f"{where} needs a `kind`, one of {names}; got {kind!r}.")
     entry = register[kind]
     _check(given, where, ("kind", *entry.needs), (*(name for name in entry.takes if name not in entry.needs), *also))
     options = {name: value for name, value in given.items() if name in entry.takes}
     alternatives = f"{where} needs exactly one of {', '.join(entry.takes)}."
-    require(len(options) == 1 or not entry.one_of, alternatives, InputFileError)
+    _require(len(options) == 1 or not entry.one_of, alternatives)
     return entry, options
 
 
@@ -141,10 +143,9 @@ def _tables(data: Any, universe: Any, query: Query, numeric: tuple[str, ...], pa
         universe = {"columns": list(texts)}
     _check(universe, where, (), ("columns", "values", "range", "step", "file"))
     named = [name for name in ("columns", "values", "range", "file") if name in universe]
-    require(
+    _require(
         len(named) == 1 and ("step" not in universe or named == ["range"]),
         f'{where} is "data" or has exactly one of columns, values, range (perhaps with a step) and file.',
-        InputFileError,
     )
     listed_texts = read_csv(_beside(path, universe["file"], "file")) if named == ["file"] else {}
     people, records = _typed(texts, listed_texts, numeric, path)
@@ -152,13 +153,11 @@ def _tables(data: Any, universe: Any, query: Query, numeric: tuple[str, ...], pa
         return people, records
     if named == ["columns"]:
         names = [universe["columns"]] if isinstance(universe["columns"], str) else listed(universe["columns"])
-        require(len(names) > 0, f"{where} names no columns.", InputFileError)
+        _require(len(names) > 0, f"{where} names no columns.")
         distinct = encode(rows_of(people, names))[1]
         return people, {name: [row[place] for row in distinct] for place, name in enumerate(names)}
-    require(
-        len(query.looks_at) == 1,
-        f"{where}: values and range are for a query of one column; give columns or a file.",
-        InputFileError,
+    _require(
+        len(query.looks_at) == 1, f"{where}: values and range are for a query of one column; give columns or a file."
     )
     rows_of(people, query.looks_at)  # refuses what is no column
     return people, {query.looks_at[0]: listed(universe["values"]) if "values" in named else _range(universe, where)}
@@ -182,18 +181,15 @@ def _typed(people: Columns, records: Columns, numeric: tuple[str, ...], path: Pa
 def _range(universe: Mapping[str, Any], where: str) -> list[Any]:
     """low, low + step, ... up to high."""
     ends = universe["range"]
-    require(
-        isinstance(ends, list) and len(ends) == 2, f"{where}: range is a pair [low, high], got {ends!r}", InputFileError
-    )
+    _require(isinstance(ends, list) and len(ends) == 2, f"{where}: range is a pair [low, high], got {ends!r}")
     step = universe.get("step", 1)
     low, high, by = (as_number(f"{where}: a number of the range", value) for value in (*ends, step))
-    require(
+    _require(
         -math.inf < low < high < math.inf and 0 < by < math.inf,
         f"{where}: a range needs finite low < high and a step above 0.",
-        InputFileError,
     )
     count = math.floor((high - low) / by * (1 + 1e-12)) + 1
-    require(count <= MOST_RECORDS, f"{where}: the range has {count} records, too many.", InputFileError)
+    _require(count <= MOST_RECORDS, f"{where}: the range has {count} records, too many.")
     return [ends[0] + place * step for place in range(count)]
 
 

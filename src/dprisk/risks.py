@@ -174,9 +174,8 @@ class Risk(Assessment):
     @cached_property
     def by_record(self) -> FloatArray:
         """The best attacker's advantage on each record; the prior's mean of it is `advantage`. For exact risks only."""
-        require(
-            self.exact, f"There is no breakdown by record of {self.source}; `by_group` has one by group.", TooLargeError
-        )
+        told = f"There is no breakdown by record of {self.source}; `by_group` has one by group."
+        require(self.exact, told, TooLargeError)
         return exact.advantage_by_record(self.mechanism, self.threat)
 
     @cached_property

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import ParameterError, as_number, as_whole, require
+from dprisk.errors import as_number, as_whole, require
 from dprisk.exact import beliefs, require_match
 from dprisk.exact.optimum import Optimum
 from dprisk.mechanisms import Mechanism
@@ -173,10 +173,8 @@ def measure(
         now = slice(start, min(start + block, runs))
         drawn = draw_records(pi, now.stop - start, 1, child)
         outputs = sample(drawn, child)
-        require(
-            number_of(outputs) == drawn.size,
-            f"The code must return an output for each record, got {number_of(outputs)} for {drawn.size}.",
-        )
+        got, wanted = number_of(outputs), drawn.size
+        require(got == wanted, f"The code must return an output for each record, got {got} for {wanted}.")
         chosen = sets_guessed(attack, outputs, threat, child)
         if mechanism is None:
             right = np.zeros(chosen.shape)
@@ -225,13 +223,9 @@ def sets_guessed(
     chosen = []
     for group in range(threat.knows.n_groups) if groups is None else groups:
         guesses = np.asarray(attack.guess(outputs, rng, *([np.full(count, group)] if takes_known else [])))
-        require(
-            guesses.shape == (count,)
-            and guesses.dtype.kind in "biu"
-            and bool(np.all((guesses >= 0) & (guesses < reach.n_guesses))),
-            f"An attack must guess one record of 0..{reach.n_guesses - 1} for each output.",
-            ParameterError,
-        )
+        are_whole = guesses.shape == (count,) and guesses.dtype.kind in "biu"
+        are_records = are_whole and bool(np.all((guesses >= 0) & (guesses < reach.n_guesses)))
+        require(are_records, f"An attack must guess one record of 0..{reach.n_guesses - 1} for each output.")
         chosen.append(reach.find(guesses, group))
     return np.array(chosen, dtype=np.int64)
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, ParameterError, as_number, as_size, require
+from dprisk.errors import MechanismError, ParameterError, as_number, as_size, fail, require
 from dprisk.mechanisms import GRR, SHE, THE, ConcreteHashing, Mechanism, OnAttribute, SetProtocol
 from dprisk.mechanisms.combined import number_of
 from dprisk.tables import as_floats
@@ -36,11 +36,8 @@ class Report:
 
     def guess(self, outputs: Any, rng: np.random.Generator, known: npt.ArrayLike | None = None) -> IntArray:
         reported = np.atleast_1d(np.asarray(outputs))
-        require(
-            reported.ndim == 1 and np.issubdtype(reported.dtype, np.integer),
-            "This attack guesses the output itself, so outputs must be numbers of records.",
-            MechanismError,
-        )
+        if reported.ndim != 1 or not np.issubdtype(reported.dtype, np.integer):
+            fail("This attack guesses the output itself, so outputs must be numbers of records.", MechanismError)
         return reported.astype(np.int64, copy=False)
 
 
@@ -53,10 +50,8 @@ class MostCommon:
 
     def __init__(self, prior: Prior | npt.ArrayLike) -> None:
         given = prior.weights if isinstance(prior, Prior) else as_floats(prior, "Weights", ParameterError)
-        require(
-            given.ndim == 1 and given.size > 0 and bool(np.all(np.isfinite(given))),
-            "Give one finite weight for each record.",
-        )
+        are_weights = given.ndim == 1 and given.size > 0 and bool(np.all(np.isfinite(given)))
+        require(are_weights, "Give one finite weight for each record.")
         self.record = int(given.argmax())
 
     def guess(self, outputs: Any, rng: np.random.Generator, known: npt.ArrayLike | None = None) -> IntArray:
@@ -122,10 +117,8 @@ class MarkovModel:
         square = table.ndim == 2 and table.shape[0] == table.shape[1] > 0
         require(square, f"Transitions are a square matrix, records x records, got shape {table.shape}.")
         sums = table.sum(axis=1)
-        require(
-            bool(np.all(table >= 0) and np.all(np.abs(sums - 1) <= 1e-9)),
-            "Each row of transitions must be probabilities that sum to 1.",
-        )
+        are_chances = bool(np.all(table >= 0) and np.all(np.abs(sums - 1) <= 1e-9))
+        require(are_chances, "Each row of transitions must be probabilities that sum to 1.")
         object.__setattr__(self, "transitions", table / sums[:, None])
 
     @classmethod
@@ -138,10 +131,8 @@ class MarkovModel:
         counts = np.zeros((as_size(size), size))
         for sequence in sequences:
             path = np.asarray(sequence)
-            require(
-                path.ndim == 1 and np.issubdtype(path.dtype, np.integer) and bool(np.all((path >= 0) & (path < size))),
-                f"A sequence lists numbers of records in 0..{size - 1}.",
-            )
+            inside = path.ndim == 1 and np.issubdtype(path.dtype, np.integer) and np.all((path >= 0) & (path < size))
+            require(bool(inside), f"A sequence lists numbers of records in 0..{size - 1}.")
             np.add.at(counts, (path[:-1], path[1:]), 1)
         counts[counts.sum(axis=1) == 0] = 1
         return cls(counts / counts.sum(axis=1, keepdims=True))
@@ -194,10 +185,8 @@ class Correlation:
     def guess(self, outputs: Any, rng: np.random.Generator, known: npt.ArrayLike | None = None) -> IntArray:
         reported = Report().guess(outputs, rng)
         before = np.full(0, 0) if known is None else np.asarray(known)
-        require(
-            before.shape == reported.shape and np.issubdtype(before.dtype, np.integer),
-            "This attack needs the target's record before each output: pass its number as `known`.",
-        )
+        if before.shape != reported.shape or not np.issubdtype(before.dtype, np.integer):
+            fail("This attack needs the target's record before each output: pass its number as `known`.")
         size = self.model.size
         inside = (before >= 0) & (before < size) & (reported >= 0) & (reported < size)
         require(bool(np.all(inside)), f"Record numbers must lie in 0..{size - 1}.")
@@ -246,11 +235,9 @@ class AboveThreshold:
     """
 
     def __init__(self, mechanism: SHE, threshold: float | None = None) -> None:
-        require(
-            isinstance(mechanism, SHE),
-            f"This attack is on the noisy vectors of SHE, not on {mechanism!r}; for sets there is RandomMember.",
-            MechanismError,
-        )
+        if not isinstance(mechanism, SHE):
+            told = f"This attack is on the noisy vectors of SHE, not on {mechanism!r}; for sets there is RandomMember."
+            fail(told, MechanismError)
         self.mechanism = mechanism
         self.thresholded = THE(mechanism.size, 2 / mechanism.scale, threshold)
 
@@ -265,8 +252,5 @@ def one_of(candidates: BoolArray, rng: np.random.Generator) -> IntArray:
 
 
 def _require_sets(mechanism: Any, *also: type) -> None:
-    require(
-        isinstance(mechanism, (SetProtocol, *also)),
-        f"This attack is on protocols that report a set of records, not on {mechanism!r}.",
-        MechanismError,
-    )
+    if not isinstance(mechanism, (SetProtocol, *also)):
+        fail(f"This attack is on protocols that report a set of records, not on {mechanism!r}.", MechanismError)

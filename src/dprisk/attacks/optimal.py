@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import ParameterError, ThreatError, require
+from dprisk.errors import ThreatError, require
 from dprisk.exact import TIE, beliefs, block_size, require_match
 from dprisk.mechanisms import Mechanism
 from dprisk.mechanisms.combined import number_of, take
@@ -22,11 +22,8 @@ class OptimalAttack:
 
     def __init__(self, mechanism: Mechanism, threat: Threat, maximise: str = "advantage") -> None:
         require_match(mechanism, threat)
-        require(
-            maximise in ("advantage", "success"),
-            f"maximise must be 'advantage' or 'success', got {maximise!r}",
-            ParameterError,
-        )
+        goals = ("advantage", "success")
+        require(maximise in goals, f"maximise must be 'advantage' or 'success', got {maximise!r}")
         self.mechanism, self.threat, self.maximise = mechanism, threat, maximise
         mass = threat.reach.sums(threat.prior.weights[:, None])
         self._handicap = mass if maximise == "advantage" else np.zeros_like(mass)
@@ -54,21 +51,12 @@ class OptimalAttack:
 
 def known_groups(threat: Threat, known: npt.ArrayLike | None, count: int) -> IntArray:
     """The number of each target's knowledge group, checked; all 0 if nothing is known."""
-    knows = threat.knows
-    require(
-        known is not None or knows.is_none,
-        "This attacker knows something of each target: pass its group as `known`.",
-        ThreatError,
-    )
+    knows, is_given = threat.knows, known is not None
+    told = "This attacker knows something of each target: pass its group as `known`."
+    require(is_given or knows.is_none, told, ThreatError)
     group = np.zeros(count, dtype=np.int64) if known is None else np.asarray(known)
-    require(
-        group.shape == (count,) and np.issubdtype(group.dtype, np.integer),
-        f"Give the number of a group for each of the {count} outputs.",
-        ThreatError,
-    )
-    require(
-        bool(np.all((group >= 0) & (group < knows.n_groups))),
-        f"Group numbers must lie in 0..{knows.n_groups - 1}.",
-        ThreatError,
-    )
+    is_one_each = group.shape == (count,) and np.issubdtype(group.dtype, np.integer)
+    require(is_one_each, f"Give the number of a group for each of the {count} outputs.", ThreatError)
+    is_known = bool(np.all((group >= 0) & (group < knows.n_groups)))
+    require(is_known, f"Group numbers must lie in 0..{knows.n_groups - 1}.", ThreatError)
     return group

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dprisk.attacks.optimal import known_groups
-from dprisk.errors import MechanismError, ThreatError, require
+from dprisk.errors import MechanismError, ThreatError, fail, require
 from dprisk.exact import require_match
 from dprisk.mechanisms import VectorGaussian
 from dprisk.threat.threat import Threat
@@ -30,11 +30,9 @@ class SimplifiedAttack:
     """
 
     def __init__(self, mechanism: VectorGaussian, threat: Threat, norms: bool = False) -> None:
-        require(
-            isinstance(mechanism, VectorGaussian),
-            f"The simplified rule is for Gaussian noise on vectors, a VectorGaussian, not {mechanism!r}.",
-            MechanismError,
-        )
+        if not isinstance(mechanism, VectorGaussian):
+            told = f"The simplified rule is for Gaussian noise on vectors, a VectorGaussian, not {mechanism!r}."
+            fail(told, MechanismError)
         require_match(mechanism, threat)
         require(threat.success.is_exact, "The simplified rule is for exact reconstruction only.", ThreatError)
         self.mechanism, self.threat, self.norms = mechanism, threat, norms

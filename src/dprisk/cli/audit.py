@@ -90,10 +90,8 @@ def _audit(**given: Any) -> None:
     attacker gains; without them it looks for the leak wherever it shows best.
     """
     context = click.get_current_context()
-    require(
-        [given[subject] for subject in ("code", "mechanism", "outputs")].count(None) == 2,
-        "Give either --mechanism, PACKAGE.MODULE:FUNCTION, or a file of --outputs.",
-    )
+    subjects = [given[subject] for subject in ("code", "mechanism", "outputs")]
+    require(subjects.count(None) == 2, "Give either --mechanism, PACKAGE.MODULE:FUNCTION, or a file of --outputs.")
     typed = {name for name in given if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
     interrupted = False
     try:
@@ -119,13 +117,10 @@ def _run(given: Options, typed: set[str]) -> AuditReport:
     prior = None if threat is None else threat.prior
     subject, family = _code(given, prior, listed) if entry is None else (_mechanism(given, prior), None)
     require(given["delta"] is None or given["claim"] is not None, "--delta is part of a claim: give --claim as well.")
-    require(
-        given["cluster"] is None or "jobs" not in typed, "--jobs are local workers; a --cluster brings its own workers."
-    )
-    require(
-        given["cluster"] is None or given["timeout"] is None,
-        "--timeout is kept in local processes only; leave it out with a --cluster.",
-    )
+    if given["cluster"] is not None:
+        require("jobs" not in typed, "--jobs are local workers; a --cluster brings its own workers.")
+        told = "--timeout is kept in local processes only; leave it out with a --cluster."
+        require(given["timeout"] is None, told)
     law = subject if isinstance(subject, Mechanism) else family or subject.mechanism
     look = Look(family, _attack(given["attack"], law, threat), given["designs"])
     delta = given["delta"] or 0.0
@@ -194,25 +189,20 @@ def _mechanism(given: Options, prior: Prior | None) -> Mechanism:
     size = given["size"] if prior is None else prior.size
     require(size is not None or entry.records == "nothing", "--size is missing: how many possible records are there?")
     made: Mechanism = entry.make(taken(entry, given), size, flag)
-    require(
-        given["size"] in (None, made.size), f"--size says {given['size']} records, the {entry.name} has {made.size}."
-    )
+    if given["size"] not in (None, made.size):
+        fail(f"--size says {given['size']} records, the {entry.name} has {made.size}.")
     return made
 
 
 def _code(given: Options, prior: Prior | None, records: list[Any] | None) -> tuple[Target, Mechanism | None]:
     for name in only_of_entries():
-        require(
-            given[name] is None or (given["family"] is not None and name != "epsilon"),
-            f"{flag(name)} is for mechanisms; what the code promises is its --claim.",
-        )
+        if given[name] is not None and (given["family"] is None or name == "epsilon"):
+            fail(f"{flag(name)} is for mechanisms; what the code promises is its --claim.")
     require(given["size"] is None, "--size is for mechanisms; the code has --records.")
     require(":" in given["code"] or not Path(given["code"]).is_file(), _a_file(given["code"]))
     brings_its_own = not isroutine(Reference.parse(given["code"]).load())
-    require(
-        given["claim"] is not None or (brings_its_own and given["family"] is None),
-        "--claim is missing: which epsilon does the code promise?",
-    )
+    if given["claim"] is None and (given["family"] is not None or not brings_its_own):
+        fail("--claim is missing: which epsilon does the code promise?")
     if records is None and prior is not None and prior.labels is not None:
         records = list(prior.labels)
     require(records is not None or brings_its_own, "--records is missing, as in --records 0..9.")
@@ -242,9 +232,8 @@ def _records(text: str) -> list[Any]:
     if not dots:
         parts = [part.strip() for part in text.split(",")]
         require(all(parts), f"--records {text!r} names an empty record; list them as in 0..9 or low,middle,high.")
-        require(
-            len(parts) > 1, f"--records {text} is one; at least two possible records are needed, as in 0..9 or 0,0.5."
-        )
+        if len(parts) == 1:
+            fail(f"--records {text} is one; at least two possible records are needed, as in 0..9 or 0,0.5.")
         return readable(parts) or parts
     try:
         low, high = int(first), int(last)

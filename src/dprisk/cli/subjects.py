@@ -29,10 +29,8 @@ def planned_release(given: Options) -> ReleaseFile:
     for option in ("mechanism", "guarantee", "size", *sorted(only_of_entries())):
         require(given[option] is None, f"{flag(option)} has no meaning with --release: the file says it.")
     planned = read_release(given["release"])
-    require(
-        given["prior"] is None or planned.prior is None,
-        f"{given['release']} names a prior; leave --prior out, or take it out of the file.",
-    )
+    if given["prior"] is not None and planned.prior is not None:
+        fail(f"{given['release']} names a prior; leave --prior out, or take it out of the file.")
     return planned
 
 
@@ -60,10 +58,8 @@ def records_of(threat: Threat) -> Any:
 def release_threat(given: Options, planned: ReleaseFile) -> Threat:
     """The threat to a planned release: over its records, with their labels."""
     success = _success(given, None)
-    require(
-        given["within"] is None or planned.is_numeric,
-        "--within is a distance between records that are numbers: a universe of one column of numbers.",
-    )
+    if given["within"] is not None and not planned.is_numeric:
+        fail("--within is a distance between records that are numbers: a universe of one column of numbers.")
     given["prior"] = next(text for text in (given["prior"], planned.prior, "uniform") if text is not None)
     prior = _release_prior(given["prior"], planned)
     return Threat(prior, _release_knowledge(given["knows"], planned, prior), success)
@@ -85,10 +81,8 @@ def _prior(text: str, size: int | None, told_by: str) -> Prior:
     if (named := _named_prior(text, size)) is not None:
         return named
     prior = _prior_file(text, text)
-    require(
-        size is None or size == prior.size,
-        f"{told_by} says {size} records, {text} has {prior.size}; leave {told_by} out, it follows from the file.",
-    )
+    if size not in (None, prior.size):
+        fail(f"{told_by} says {size} records, {text} has {prior.size}; leave {told_by} out, it follows from the file.")
     return prior
 
 
@@ -121,11 +115,8 @@ def _named_prior(text: str, size: int | None) -> Prior | None:
 
 def _prior_file(text: str, path: str | Path, also: str = "") -> Prior:
     """The prior in a file, called `text` by the user; `also` names what else might have been meant."""
-    require(
-        text == "" or Path(path).exists(),
-        f"There is no file {text}, and a prior is {also}{prior_names()}.",
-        InputFileError,
-    )
+    exists = text == "" or Path(path).exists()
+    require(exists, f"There is no file {text}, and a prior is {also}{prior_names()}.", InputFileError)
     read: Prior = PRIORS["file"].make({"path": path})
     return read
 
@@ -135,10 +126,8 @@ def _release_knowledge(text: str, planned: ReleaseFile, prior: Prior) -> Knowled
     names = text.split(",")
     if text not in ("none", "all") and all(name in planned.table for name in names):
         return Knowledge.columns(planned.table, names)
-    require(
-        text in ("none", "all") or Path(text).exists(),
-        f"--knows is none, all, a CSV file or columns of the records ({', '.join(planned.table)}), got {text}.",
-    )
+    if text not in ("none", "all") and not Path(text).exists():
+        fail(f"--knows is none, all, a CSV file or columns of the records ({', '.join(planned.table)}), got {text}.")
     return _knowledge(text, prior)
 
 

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from dprisk.errors import MechanismError, require
+from dprisk.errors import MechanismError, fail
 from dprisk.exact.optimum import Optimum
 from dprisk.mechanisms import Mechanism
 from dprisk.threat.reach import Reach, Windows
@@ -76,11 +76,8 @@ def beliefs(log_likelihood: FloatArray, pi: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore"):
         joint = log_likelihood + np.log(pi)
     top = joint.max(axis=1, keepdims=True)
-    require(
-        bool(np.all(top > -np.inf)),
-        "An output is impossible: no record of positive probability can have made it.",
-        MechanismError,
-    )
+    if not np.all(top > -np.inf):
+        fail("An output is impossible: no record of positive probability can have made it.", MechanismError)
     weight = np.exp(joint - top)
     weight /= weight.sum(axis=1, keepdims=True)
     return np.ascontiguousarray(weight.T)
