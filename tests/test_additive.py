@@ -115,6 +115,7 @@ class Written:
         return float(total)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ends", "interval"), ENDS, ids=[name for name, _ in ENDS])
 @pytest.mark.parametrize("knows", ["none", "partition", "all"])
 @pytest.mark.parametrize("eta", [None, 0.3])
@@ -136,6 +137,7 @@ def test_the_risk_is_the_integral(kind: str, eta: float | None, knows: str, ends
     assert (found.advantage, found.success) == pytest.approx(expected, abs=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_risk_is_the_integral_to_fifty_digits(kind: str) -> None:
     """One instance each with nothing left to the precision of the reference."""
@@ -198,6 +200,7 @@ def bracket(mechanism: Additive, threat: Threat, edges: FloatArray) -> tuple[flo
     return lower.advantage, advantage, lower.success, success
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("width", [0.01, 0.1, 1.0])
 @pytest.mark.parametrize("success", [Exact(), Line(5.0)])
@@ -237,6 +240,7 @@ def settings_on_the_line(draw: st.DrawFn) -> tuple[Additive, Threat, FloatArray]
     return mechanism, threat, edges
 
 
+@pytest.mark.slow
 @given(settings_on_the_line())
 @settings(max_examples=200)
 def test_no_partition_beats_the_break_points(case: tuple[Additive, Threat, FloatArray]) -> None:
@@ -255,6 +259,7 @@ def test_no_partition_beats_the_break_points(case: tuple[Additive, Threat, Float
     assert risk.success == pytest.approx(found.success, abs=1e-11)
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=60)
 def test_records_out_of_sight_of_a_cell_do_not_matter(data: st.DataObject) -> None:
@@ -272,6 +277,7 @@ def test_records_out_of_sight_of_a_cell_do_not_matter(data: st.DataObject) -> No
     assert found.success == pytest.approx(whole.success, abs=1e-11)
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_sets_seen_on_some_records(data: st.DataObject) -> None:
     """A narrowed window holds of the records that stay what the whole window holds of them."""
@@ -353,6 +359,7 @@ def test_epsilon_from_nothing_to_everything() -> None:
     assert assess(Laplace(3, 500.0), threat).advantage == pytest.approx(1 - 0.46, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("width", [1e-12, 1e-3, 1.0, 1e12])
 @pytest.mark.parametrize(
@@ -457,6 +464,7 @@ def test_likelihoods_sum_to_one(make: Callable[[], Additive]) -> None:
     assert total == pytest.approx(np.ones(3), abs=1e-5)
 
 
+@pytest.mark.slow
 @named(LAWS)
 def test_samples_follow_the_distribution(make: Callable[[], Additive]) -> None:
     mechanism, rng, runs = make(), np.random.default_rng(2), 20_000
@@ -496,6 +504,7 @@ def test_privacy_of_bounded_noise_matches_a_fine_grid(make: Callable[[], Additiv
         assert mechanism.delta_at(epsilon) == pytest.approx(expected, abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", LAWS[:6:3] + LAWS[9:], ids=["laplace", "truncated", "student"])
 @pytest.mark.parametrize("knows", ["none", [0, 0, 1]])
 def test_the_best_attack_reaches_the_exact_risk(make: Callable[[], Additive], knows: str | list[int]) -> None:
@@ -516,6 +525,7 @@ def test_the_best_attack_reaches_the_exact_risk(make: Callable[[], Additive], kn
     assert np.mean(np.abs(places[guess] - places[targets]) <= 0.35) == pytest.approx(risk.success, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "law",
     [
@@ -569,6 +579,7 @@ def test_a_density_takes_the_same_values_as_the_noise_it_is_of() -> None:
         assert (found.advantage, found.success) == pytest.approx((known.advantage, known.success), abs=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("width", [0.001, 0.03, 1.0])
 def test_a_thousand_records(kind: str, width: float) -> None:

@@ -159,6 +159,7 @@ def test_faulty_protocols_are_found_by_learning_too() -> None:
         assert audit(code, 1.0, records=range(10), runs=20_000, stop_early=True).verdict == "violated"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("code", "size"), [(laplace, 2), (sparse_vector, 2), (grr, 10)])
 def test_correct_code_is_not_accused(code: Code, size: int) -> None:
     for seed in range(12):
@@ -170,6 +171,7 @@ def test_correct_code_is_not_accused(code: Code, size: int) -> None:
 # --- false alarms ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop_early", [False, True])
 @pytest.mark.parametrize("subject", [GRR(5, 1.0), OUE(5, 1.0), laplace])
 def test_false_alarms_at_the_boundary_are_as_rare_as_promised(
@@ -206,6 +208,7 @@ def half_gaussian(record: float, rng: Rng) -> float:
     return record + rng.normal(scale=0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
 def test_gaussian_noise_keeps_the_claim_that_it_has_and_half_of_it_does_not(epsilon: float) -> None:
     claim = ApproxDP(epsilon, Gaussian(2, 1.0).delta_at(epsilon))
@@ -323,6 +326,7 @@ def executors() -> Iterator[Running]:
         yield Running(executor=processes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop_early", [False, True])
 def test_any_executor_gives_the_same_report(stop_early: bool) -> None:
     cases: list[tuple[Any, dict[str, Any]]] = [
@@ -409,6 +413,7 @@ def blocks_in(store: Path) -> int:
     return found
 
 
+@pytest.mark.slow
 def test_an_audit_that_was_killed_or_interrupted_goes_on_to_the_same_report(tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
     command = [sys.executable, "-m", "dprisk", "audit", "slow:privatise", "--claim", "1", "--records", "0,1"]
@@ -597,6 +602,7 @@ def test_a_time_limit_needs_processes() -> None:
         audit(laplace, 1.0, records=2, runs=1000, running=Running(executor=threads, timeout=5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "said"), [("crash", "raised ZeroDivisionError"), ("hang", "within 0.2 s")])
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_the_command_ends_with_a_sentence_if_the_code_fails(
@@ -694,6 +700,7 @@ def test_a_mechanism_in_a_module_is_known_in_full(package: Path) -> None:
     assert "likelihood" in report.design.to_dict()["evidence"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_what_the_code_prints_is_no_part_of_the_report(package: Path, jobs: str) -> None:
     (package / "loud.py").write_text(
@@ -721,6 +728,7 @@ def test_the_command_audits_recorded_outputs(
     assert run(capsys, monkeypatch, "audit", "--outputs", str(path), "--claim", "1.0")[0] == expected
 
 
+@pytest.mark.slow
 def test_recorded_outputs_raise_no_more_false_alarms_than_promised(tmp_path: Path) -> None:
     alpha, audits = 0.1, 150
     runs = recorded(recorded_runs(tmp_path / "runs.csv", laplace, runs=60_000))
@@ -732,6 +740,7 @@ def test_recorded_outputs_raise_no_more_false_alarms_than_promised(tmp_path: Pat
     assert alarms <= audits * alpha + 3 * math.sqrt(audits * alpha * (1 - alpha))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -821,6 +830,7 @@ def test_misuse_gets_one_sentence(
     assert len(error.splitlines()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "look"),
     [
@@ -927,6 +937,7 @@ def test_the_attack_of_an_audit_is_measured_beside_its_bounds() -> None:
     assert early.success_interval[0] < right < early.success_interval[1]
 
 
+@pytest.mark.slow
 def test_intervals_of_the_attack_cover_the_truth() -> None:
     alpha, audits, missed = 0.1, 200, 0
     for seed in range(audits):

@@ -57,6 +57,7 @@ def told(report: AuditReport) -> str:
     return json.dumps(report.to_dict() | {"seconds": 0})
 
 
+@pytest.mark.slow
 def test_a_killed_worker_leaves_no_trace_in_the_report() -> None:
     given: dict[str, Any] = {"claim": 1.0, "records": [0, 1], "runs": 8000, "seed": 2}
     with two_processes() as client:
@@ -74,6 +75,7 @@ def test_a_killed_worker_leaves_no_trace_in_the_report() -> None:
     assert told(disturbed) == told(audit(slow, **given))
 
 
+@pytest.mark.slow
 def test_code_that_ends_every_worker_ends_the_audit_in_one_sentence() -> None:
     with two_processes() as client, pytest.raises(TargetError, match="Workers died one after the other at block 0"):
         audit(ends_its_worker, 1.0, records=[0, 1], runs=2000, running=Running(executor=client.get_executor()))
@@ -129,6 +131,7 @@ def command(folder: Path, address: str, *more: str) -> subprocess.Popen[str]:
     return subprocess.Popen(call, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 def test_a_cluster_that_goes_away_gets_one_sentence(tmp_path: Path) -> None:
     port, store = free_port(), tmp_path / "audit.db"
     with programs(tmp_path, port) as (scheduler, _):
@@ -143,6 +146,7 @@ def test_a_cluster_that_goes_away_gets_one_sentence(tmp_path: Path) -> None:
     assert len(error.splitlines()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:{port}", "nonsense", "http://127.0.0.1:{port}"])
 def test_a_cluster_that_is_not_there_gets_one_sentence(tmp_path: Path, address: str) -> None:
     address = address.format(port=free_port())

@@ -31,6 +31,7 @@ def found(claim: Guarantee, sigma: float, runs: int, audits: int, **options: Any
     return sum(report.verdict == "violated" for report in reports)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("promise", GUARANTEES, ids=repr)
 def test_what_is_tested_is_implied(promise: Guarantee) -> None:
     tested = consequence(promise)
@@ -39,6 +40,7 @@ def test_what_is_tested_is_implied(promise: Guarantee) -> None:
     assert tested == consequence(promise)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mu", [0.3, 1.0, 3.0])
 def test_half_the_noise_is_found_with_fewer_runs_than_at_a_small_delta(mu: float) -> None:
     claim, runs = GaussianDP(mu), 1000 if mu < 1 else 300
@@ -47,6 +49,7 @@ def test_half_the_noise_is_found_with_fewer_runs_than_at_a_small_delta(mu: float
     assert found(small, 0.5 / mu, runs, 20) <= 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop_early", [False, True])
 def test_the_right_noise_raises_no_more_alarms_than_promised(stop_early: bool) -> None:
     alpha, audits = 0.1, 150

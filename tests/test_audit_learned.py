@@ -233,6 +233,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     return Gaussian(2, 1 / mu).delta_at(epsilon)
 
 
+@pytest.mark.slow
 def test_vectors_with_correlated_entries_are_certified() -> None:
     delta = gaussian_delta(math.sqrt(SHIFT @ np.linalg.inv(COVARIANCE) @ SHIFT), 1.0)
     target, claim = as_target(correlated, 2, batch=True), ApproxDP(1.0, delta)
@@ -245,6 +246,7 @@ def test_vectors_with_correlated_entries_are_certified() -> None:
     assert usual.design.to_dict()["evidence"] == "densities learned in pilot runs"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_numbers_are_certified_as_well_as_before(epsilon: float) -> None:
     def code(records: Any, rng: Rng) -> FloatArray:
@@ -292,6 +294,7 @@ def test_scores_travel_to_workers() -> None:
     assert reports[0]["correct"] == reports[1]["correct"]
 
 
+@pytest.mark.slow
 def test_false_alarms_are_as_rare_as_promised_with_kernels_and_classifiers() -> None:
     alpha, audits = 0.1, 150
     for scorer in (Kernels(), None, Logistic()):

@@ -168,6 +168,7 @@ def test_the_output_that_a_family_does_not_have_is_shown() -> None:
         audit(fails, 0.5, records=[0, 1], runs=2000, look=Look(family=PAIR))
 
 
+@pytest.mark.slow
 def test_long_text_is_compared_by_a_digest() -> None:
     def letter(record: int, rng: np.random.Generator) -> str:
         return "x" * 200_000 + str(record if rng.random() < 0.9 else 1 - record)

@@ -156,6 +156,7 @@ def bits_or_large(record: Any, rng: np.random.Generator) -> Any:
     return 2**70 if rng.random() < 0.002 else record
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [mixed, rows_or_none, bits_or_large])
 @pytest.mark.parametrize("threat", [None, Threat(Prior([0.6, 0.4]))])
 @pytest.mark.parametrize("seed", range(3))

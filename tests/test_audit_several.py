@@ -92,6 +92,7 @@ def one_bad_pair(records: Any, rng: Rng) -> Any:
     return np.where(rng.random(size) < fails, 20, answer)
 
 
+@pytest.mark.slow
 def test_one_bad_pair_of_many_is_found_more_often() -> None:
     target = as_target(one_bad_pair, 20, batch=True)
     given: dict[str, Any] = {"runs": 60_000, "alpha": 0.05}
@@ -114,6 +115,7 @@ def grr(records: Any, rng: Rng) -> Any:
     return np.where(rng.random(size) < keep, own, (own + rng.integers(1, 6, size=size)) % 6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop_early", [False, True])
 def test_false_alarms_at_the_boundary_are_as_rare_as_promised(
     stop_early: bool, monkeypatch: pytest.MonkeyPatch

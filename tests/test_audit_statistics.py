@@ -153,6 +153,7 @@ class TestCertificate:
                 assert certified_epsilon(counts, 0.05, delta) == 0
                 assert anytime_epsilon(counts, 0.05, delta) == 0
 
+    @pytest.mark.slow
     @given(
         answered=st.integers(1, 400),
         correct=st.integers(0, 400),
@@ -227,6 +228,7 @@ class TestEvidence:
 
             assert best(0, 0, 0) <= ROUNDOFF
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("epsilon", "size"), [(0.0, 2), (1.0, 2), (3.0, 10), (1.0, 1000)])
     def test_watched_after_every_answer_it_is_ever_wrong_with_at_most_alpha(self, epsilon: float, size: int) -> None:
         """Exact: the chance that a walk of 250 answers ever refutes the true claim, by its law at each step."""
@@ -243,6 +245,7 @@ class TestEvidence:
             law = {k: p for k, p in step.items() if k not in refuting and p > 1e-15}
         assert 0.001 < ever <= alpha
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("epsilon", "delta"), [(2.0, 0.0), (1.0, 0.02)])
     def test_simulated_audits_watched_at_every_block(self, epsilon: float, delta: float) -> None:
         """2000 audits of 25 growing blocks each on a mechanism that just keeps the claim: few are ever wrong."""
@@ -368,6 +371,7 @@ class TestPapers:
 class TestExtremes:
     """Warnings are errors in this suite."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("runs", [1, 1000, 10**9])
     @pytest.mark.parametrize("size", [2, 10**6])
     @pytest.mark.parametrize("delta", [0.0, 1e-12, 1e-5, 0.5, 1.0])
@@ -411,6 +415,7 @@ class TestAdvantage:
                 wrong = (sum(x) for x, bound in bounds.items() if bound > 1.2 * p - 0.3)
                 assert math.fsum(p**k * (1 - p) ** (9 - k) for k in wrong) <= sequences_alpha
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("anytime", [False, True])
     def test_simulated_coverage_and_tightness(self, anytime: bool) -> None:
         rng = np.random.default_rng(1)
@@ -463,6 +468,7 @@ class TestInversion:
             advantage = assess(PureDP(epsilon), threat).advantage
             assert epsilon - 1e-6 < epsilon_from_advantage(advantage, threat) <= epsilon
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "threat",
         [

@@ -334,6 +334,7 @@ def takes_a_while(record: int) -> int:
     return record
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [False, True])
 def test_a_hang_is_ended(batch: bool) -> None:
     code = (lambda records: [hangs(int(record)) for record in records]) if batch else hangs
@@ -351,6 +352,7 @@ def clears_up(record: int) -> int:
         time.sleep(0.06)
 
 
+@pytest.mark.slow
 def test_code_that_ran_out_of_time_may_clear_up() -> None:
     """And the timer is gone with it: nothing is raised afterwards."""
     for _ in range(5):
@@ -359,6 +361,7 @@ def test_code_that_ran_out_of_time_may_clear_up() -> None:
     time.sleep(0.2)
 
 
+@pytest.mark.slow
 def test_a_time_limit_is_for_a_run_not_for_the_block() -> None:
     slow = as_target(takes_a_while, 2, timeout=0.2)
     assert draw(slow).sum() == 6  # 0.6 s altogether
@@ -379,6 +382,7 @@ def test_where_there_is_no_timer_it_is_said() -> None:
     assert "only the main thread" in problems[0]
 
 
+@pytest.mark.slow
 def test_worker_processes_give_the_same_outputs() -> None:
     targets = [as_target(with_held, 2), as_target(with_globals, 2, timeout=60), as_target(GRR(2, epsilon=1.0))]
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
@@ -389,6 +393,7 @@ def test_worker_processes_give_the_same_outputs() -> None:
 # Other libraries
 
 
+@pytest.mark.slow
 def test_opendp_is_run_as_it_is() -> None:
     dp.enable_features("contrib")
     space = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)

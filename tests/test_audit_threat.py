@@ -53,6 +53,7 @@ def same(report: Any) -> dict[str, Any]:
 # --- the value of a run ---
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_the_mean_of_the_values_is_the_best_attackers_advantage(data: st.DataObject) -> None:
     size = data.draw(st.integers(2, 5))
@@ -138,6 +139,7 @@ def test_a_tuned_stake_is_better_and_no_less_valid() -> None:
     assert alarms <= tries * alpha + 3 * math.sqrt(tries * alpha * (1 - alpha))
 
 
+@pytest.mark.slow
 def test_very_many_distinct_values_are_put_together() -> None:
     x = np.random.default_rng(0).random(50_000)
     low = Bet(0.0, 1.0).lower(x, np.ones(x.size), 0.01)
@@ -157,6 +159,7 @@ THREATS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", THREATS)
 def test_the_certificate_is_below_the_truth_and_near_what_the_advantage_allows(name: str) -> None:
     threat, mechanism = THREATS[name], GRR(8, 1.5)
@@ -189,6 +192,7 @@ def as_code(mechanism: Any) -> Callable[..., Any]:
     return code
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["zipf", "known groups", "line"])
 def test_attacks_are_learned_too(name: str) -> None:
     threat, mechanism = THREATS[name], GRR(8, 2.0)
@@ -234,6 +238,7 @@ def test_what_a_family_would_need_is_an_estimate() -> None:
     assert audit(as_code(GRR(8, 1.5)), 1.5, records=8, threat=THREATS["zipf"], runs=500).family_estimate() is None
 
 
+@pytest.mark.slow
 def test_delta_is_taken_off() -> None:
     threat, claim = Threat(Prior.zipf(6)), ApproxDP(1.0, 0.05)
     honest = WorstCase(claim, threat)
@@ -266,6 +271,7 @@ def about_one(record: int, rng: Rng) -> bool:
     return bool(rng.random() < (0.9 if record == 777 else 0.1))
 
 
+@pytest.mark.slow
 def test_a_leak_about_a_likely_record_shows_with_a_skewed_prior() -> None:
     weights = np.full(2000, 0.7 / 1999)
     weights[777] = 0.3
@@ -288,6 +294,7 @@ def worst(threat: Threat, epsilon: float) -> Matrix:
     return Matrix(found.matrix())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop_early", [False, True])
 def test_false_alarms_at_the_boundary_are_as_rare_as_promised(
     stop_early: bool, monkeypatch: pytest.MonkeyPatch
@@ -304,6 +311,7 @@ def test_false_alarms_at_the_boundary_are_as_rare_as_promised(
     assert above > 0  # the bound is not idle
 
 
+@pytest.mark.slow
 def test_false_alarms_of_learned_attacks_with_a_ball_are_as_rare_as_promised() -> None:
     """On a ring of four, where a guess is right on three; this mechanism attains the set bound (theory, 3.4 c)."""
     alpha, audits = 0.1, 250
@@ -325,11 +333,13 @@ def test_false_alarms_of_learned_attacks_with_a_ball_are_as_rare_as_promised() -
 # --- the same machinery ---
 
 
+@pytest.mark.slow
 def test_any_number_of_workers_gives_the_same_report() -> None:
     given: dict[str, Any] = {"threat": THREATS["all known"], "runs": 25_000}
     assert same(audit(OUE(8, 1.0), **given)) == same(audit(OUE(8, 1.0), **given, running=Running(n_jobs=2)))
 
 
+@pytest.mark.slow
 def test_an_interrupted_audit_goes_on_from_its_store(tmp_path: Path) -> None:
     given: dict[str, Any] = {"threat": THREATS["known groups"], "records": 8, "runs": 4000}
     store = tmp_path / "a.db"
@@ -367,6 +377,7 @@ def test_too_few_runs_decide_nothing(runs: int) -> None:
     json.dumps(report.to_dict(), allow_nan=False)
 
 
+@pytest.mark.slow
 def test_reports_can_be_shown() -> None:
     report = audit(GRR(8, 1.0), threat=THREATS["all known"], runs=1000)
     told = json.loads(json.dumps(report.to_dict(), allow_nan=False))
@@ -431,6 +442,7 @@ def test_the_labels_of_a_mechanism_are_its_records() -> None:
 # --- the command ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [

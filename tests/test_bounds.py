@@ -115,6 +115,7 @@ def situations(draw: st.DrawFn) -> tuple[Mechanism, Guarantee, Threat]:
     return mechanism, promise, Threat(Prior(draw(priors(size))), groups, rule)
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(situations())
 def test_no_bound_is_below_the_exact_value(situation: Any) -> None:
@@ -131,6 +132,7 @@ def test_no_bound_is_below_the_exact_value(situation: Any) -> None:
                 assert value.number >= truth - slack, (value.bound.name, value.number, truth)
 
 
+@pytest.mark.slow
 @given(st.data(), EPSILONS, st.integers(1, 7))
 def test_what_is_called_attained_is_attained(data: st.DataObject, epsilon: float, size: int) -> None:
     prior = Prior(data.draw(priors(size)))
@@ -153,6 +155,7 @@ def _reveal_or_blocks(epsilon: float, delta: float, prior: Prior) -> Matrix:
     return Matrix(np.hstack([delta * np.eye(prior.size), (1 - delta) * answer]))
 
 
+@pytest.mark.slow
 @settings(max_examples=80)
 @given(situations(), EPSILONS, st.sampled_from([0.0, 0.0, 0.05]))
 def test_a_value_flagged_as_attained_is_the_optimum(situation: Any, epsilon: float, delta: float) -> None:
@@ -174,6 +177,7 @@ def test_the_program_is_tight_at_tiny_epsilon() -> None:
     assert programs.worst_advantage(1e-10, threat).is_tight
 
 
+@pytest.mark.slow
 def test_a_ball_that_holds_everything_gains_nothing() -> None:
     for seed in range(60):
         prior = Prior(np.random.default_rng(seed).dirichlet(np.ones(4)))
@@ -219,6 +223,7 @@ def test_the_dual_certificate_proves_the_worst_blocks(data: st.DataObject, epsil
         assert y.sum() >= math.expm1(epsilon) * np.maximum(worth - y, 0).sum() - 1e-12
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.data(), EPSILONS, st.integers(2, 6))
 def test_the_compact_dual_is_the_primal_over_all_staircases(data: st.DataObject, epsilon: float, size: int) -> None:
@@ -252,6 +257,7 @@ def test_a_certificate_survives_a_sloppy_solver(monkeypatch: pytest.MonkeyPatch)
         assert programs.worst_advantage(1.0, threat).value >= truth.value - 1e-12
 
 
+@pytest.mark.slow
 def test_the_program_for_many_records_is_certified() -> None:
     """m = 150, checked without the solver: feasibility of the dual point is computed afresh."""
     threat = Threat(Prior.zipf(150), success=Line(10.0))
@@ -263,6 +269,7 @@ def test_the_program_for_many_records_is_certified() -> None:
     assert found.value <= ours.set_advantage(1.0, 0.0, threat.prior.collision_probability, threat.ball_masses)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.data(), EPSILONS, st.sampled_from([0.0, 0.01, 0.3]), st.integers(1, 5))
 def test_the_program_with_delta_meets_what_is_known(
@@ -278,6 +285,7 @@ def test_the_program_with_delta_meets_what_is_known(
     assert advantage == pytest.approx(attained, abs=1e-6)
 
 
+@pytest.mark.slow
 @given(st.data(), st.integers(2, 6))
 def test_the_curve_program_agrees_with_what_is_known(data: st.DataObject, size: int) -> None:
     """Uniform prior: the fixed point. Pure DP: never below the exact worst case, and equal for success (3.3)."""
@@ -291,6 +299,7 @@ def test_the_curve_program_agrees_with_what_is_known(data: st.DataObject, size: 
     assert pure >= ours.worst_top_records(1.0, 0.0, threat.prior).success - 1e-9
 
 
+@pytest.mark.slow
 @given(st.data(), st.integers(2, 6), st.sampled_from(["none", "all"]), st.sampled_from([None, Line(1.0)]))
 def test_bounds_rise_with_epsilon_and_delta(data: st.DataObject, size: int, knows: str, rule: Any) -> None:
     threat = Threat(Prior(data.draw(priors(size))), knows, rule)

@@ -53,6 +53,7 @@ SMOOTH: list[tuple[Any, Threat]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "threat"), SMOOTH, ids=[f"{family!r}-{threat!r}" for family, threat in SMOOTH])
 @pytest.mark.parametrize("share", [0.1, 0.6])
 def test_the_round_trip_ends_at_the_target_and_never_above(family: Any, threat: Threat, share: float) -> None:
@@ -138,6 +139,7 @@ def test_the_variance_is_that_of_the_usual_estimator() -> None:
         assert estimates.var() * reports == pytest.approx(mechanism.frequency_variance(), rel=0.1)
 
 
+@pytest.mark.slow
 def test_dp_sgd_is_calibrated_by_the_accountant() -> None:
     found = calibrate(DPSGD(0.05, 50), Threat(Prior.uniform(10)), advantage=0.1)
     again = assess(dp_sgd(found.value, 0.05, 50), Threat(Prior.uniform(10))).advantage

@@ -107,6 +107,7 @@ def sound(found: Certificate) -> bool:
     return all(0 <= each.lower <= each.upper <= 1 for each in every) and found.baseline.upper <= found.success.upper
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BELIEFS)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_brute_force_lies_between_the_bounds(name: str, seed: int) -> None:
@@ -125,6 +126,7 @@ def test_brute_force_lies_between_the_bounds(name: str, seed: int) -> None:
     assert holds(found.baseline, baseline, 1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", [Density.uniform(), Density.beta(0.1, 0.1)], ids=repr)
 @pytest.mark.parametrize("eta", [0.1, 0.25, 0.5, 0.75])
 def test_the_settings_of_the_paper_are_known_to_a_millionth(prior: Density, eta: float) -> None:
@@ -145,6 +147,7 @@ def test_the_scale_does_not_matter() -> None:
         assert large.advantage.upper == pytest.approx(unit.advantage.upper, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", [Density.uniform(), Density.beta(0.1, 0.1)], ids=repr)
 @pytest.mark.parametrize("truncated", [False, True])
 def test_noise_that_drowns_or_shows_everything(prior: Density, truncated: bool) -> None:
@@ -168,6 +171,7 @@ def test_a_window_as_long_as_the_interval_is_always_right(eta: float) -> None:
         assert found.baseline.lower > 1 - 1e-11
 
 
+@pytest.mark.slow
 def test_a_fine_discrete_universe_comes_near() -> None:
     found = certify(OnInterval.exponential(4.0), Density.beta(2, 5), 0.1)
     gaps = []
@@ -195,6 +199,7 @@ def test_outputs_are_drawn_from_the_density(noise: LaplaceNoise | GaussianNoise,
         assert stats.kstest(drawn, lambda x, at=places, of=below: np.interp(x, at, of)).pvalue > 1e-3
 
 
+@pytest.mark.slow
 def test_records_are_drawn_from_the_prior() -> None:
     for belief in (BELIEFS["uniform"], BELIEFS["beta(2, 5)"], BELIEFS["two peaks"], BELIEFS["data"]):
         drawn = belief.density(-3, 40).sample(20_000, np.random.default_rng(4))
@@ -245,6 +250,7 @@ def test_wrong_input_is_refused(wrong: Callable[[], object], says: str) -> None:
         wrong()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [2.0, 8.0])
 @pytest.mark.parametrize("eta", [0.1, 0.75])
 def test_nested_monte_carlo_agrees(epsilon: float, eta: float) -> None:

@@ -125,6 +125,7 @@ def test_an_estimate_is_marked(capsys: pytest.CaptureFixture[str], monkeypatch: 
     assert low < told["advantage"] < high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -316,6 +317,7 @@ def test_every_option_of_a_table_works(capsys: pytest.CaptureFixture[str], monke
     assert "choose mu" in out
 
 
+@pytest.mark.slow
 def test_numbers_of_an_interval_on_the_command_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

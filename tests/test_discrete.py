@@ -95,6 +95,7 @@ def test_privacy_follows_the_definition(mechanism: DiscreteAdditive) -> None:
         assert math.isinf(mechanism.epsilon)
 
 
+@pytest.mark.slow
 @named(BOUNDED + OPEN)
 @pytest.mark.parametrize("knows", ["none", "all", [0, 1, 0, 1, 0]])
 @pytest.mark.parametrize("success", [Exact(), Line(1.0, PLACES)])
@@ -123,6 +124,7 @@ def test_samples_follow_the_law(mechanism: DiscreteAdditive) -> None:
         assert chi_square <= some.sum() + 5 * math.sqrt(2 * some.sum()) + 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sigma", [1.0, 30.0, 999.0, 1001.0, 1e4, 1e6])
 def test_tails_of_the_discrete_gaussian(sigma: float) -> None:
     """The part beyond k, against a plain sum; wide noise takes another way to it."""

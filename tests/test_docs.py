@@ -31,6 +31,7 @@ def test_there_are_commands_to_check() -> None:
     assert len(COMMANDS) >= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "shown"), COMMANDS, ids=[command for command, _ in COMMANDS])
 def test_a_command_prints_what_the_page_shows(command: str, shown: str) -> None:
     program, *arguments = shlex.split(command)
@@ -48,6 +49,7 @@ def test_a_command_prints_what_the_page_shows(command: str, shown: str) -> None:
     assert printed.rstrip() == shown
 
 
+@pytest.mark.slow
 def test_the_docs_build_without_warnings(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", str(ROOT / "docs"), str(tmp_path)]
     done = subprocess.run(build, capture_output=True, text=True, check=False)
@@ -55,6 +57,7 @@ def test_the_docs_build_without_warnings(tmp_path: Path) -> None:
     assert (tmp_path / "from-csv-to-risk.html").is_file()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bounds", "adult"])
 def test_the_picture_is_what_its_script_draws(name: str) -> None:
     """Regenerate with `python docs/figures/NAME.py` when a bound or a risk changes."""
@@ -62,6 +65,7 @@ def test_the_picture_is_what_its_script_draws(name: str) -> None:
     assert drawn == (FIGURES / f"{name}.svg").read_text()
 
 
+@pytest.mark.slow
 def test_simulated_attacks_on_the_mean_hours_gain_what_the_curves_say() -> None:
     """The page says within 0.02. Standard deviations are at most about a half, of the means 0.008."""
     script = runpy.run_path(str(FIGURES / "adult.py"))

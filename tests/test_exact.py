@@ -52,6 +52,7 @@ def tiny_problems(draw: st.DrawFn) -> tuple[FloatArray, FloatArray, IntArray, Bo
     return draw(channels(size, outputs)), draw(priors(size)), draw(partitions(size, groups)), draw(balls(size))
 
 
+@pytest.mark.slow
 @given(tiny_problems())
 def test_no_attack_beats_the_exact_value_and_one_attains_it(problem: Any) -> None:
     channel, prior, groups, success = problem
@@ -61,6 +62,7 @@ def test_no_attack_beats_the_exact_value_and_one_attains_it(problem: Any) -> Non
     assert best.success == pytest.approx(rero, abs=1e-12)
 
 
+@pytest.mark.slow
 @given(problems())
 def test_general_balls_follow_theorem_4_3(problem: Any) -> None:
     channel, prior, groups, success = problem
@@ -68,6 +70,7 @@ def test_general_balls_follow_theorem_4_3(problem: Any) -> None:
     assert (best.advantage, best.success) == pytest.approx(naive.theorem_4_3(*problem), abs=1e-12)
 
 
+@pytest.mark.slow
 @given(
     st.data(),
     st.integers(1, 7),
@@ -85,6 +88,7 @@ def test_line_and_ring_balls_follow_theorem_4_3(data: st.DataObject, size: int, 
     assert (best.advantage, best.success) == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.slow
 @given(st.data(), st.integers(1, 6))
 def test_the_family_needs_no_enumeration(data: st.DataObject, size: int) -> None:
     """One closed form for GRR, subset selection, unary encoding and local hashing (theory 2a)."""
@@ -97,6 +101,7 @@ def test_the_family_needs_no_enumeration(data: st.DataObject, size: int) -> None
     assert (fast.advantage, fast.success) == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.slow
 @given(st.data(), st.integers(1, 6))
 def test_randomised_response_needs_no_enumeration_for_any_ball(data: st.DataObject, size: int) -> None:
     success = data.draw(balls(size) | st.none())
@@ -109,6 +114,7 @@ def test_randomised_response_needs_no_enumeration_for_any_ball(data: st.DataObje
     assert fast.success_by_group == pytest.approx(slow.success_by_group, abs=1e-12)
 
 
+@pytest.mark.slow
 @given(st.data(), st.integers(1, 5))
 def test_full_knowledge_needs_no_enumeration_for_any_ball(data: st.DataObject, size: int) -> None:
     """Membership inference with a guess that cannot miss somebody gains nothing on that record (gotcha 4)."""
@@ -118,6 +124,7 @@ def test_full_knowledge_needs_no_enumeration_for_any_ball(data: st.DataObject, s
     assert (fast.advantage, fast.success) == pytest.approx((slow.advantage, slow.success), abs=1e-12)
 
 
+@pytest.mark.slow
 @given(problems())
 def test_breakdowns_add_up(problem: Any) -> None:
     channel, prior, groups, success = problem
@@ -128,6 +135,7 @@ def test_breakdowns_add_up(problem: Any) -> None:
         assert total == pytest.approx(whole, abs=1e-10)
 
 
+@pytest.mark.slow
 @given(st.data(), st.integers(1, 5))
 def test_the_family_breaks_ties_at_random_in_its_breakdown(data: st.DataObject, size: int) -> None:
     protocol = data.draw(set_protocols(size))
@@ -137,6 +145,7 @@ def test_the_family_breaks_ties_at_random_in_its_breakdown(data: st.DataObject, 
     assert exact.advantage_by_record(protocol, threat)[support] == pytest.approx(slow[support], abs=1e-9)
 
 
+@pytest.mark.slow
 @given(problems(), st.data())
 def test_post_processing_never_helps(problem: Any, data: st.DataObject) -> None:
     channel, prior, groups, success = problem
@@ -148,6 +157,7 @@ def test_post_processing_never_helps(problem: Any, data: st.DataObject) -> None:
     assert after.success <= before.success + 1e-12
 
 
+@pytest.mark.slow
 @given(problems(), st.data())
 def test_relabelling_changes_nothing(problem: Any, data: st.DataObject) -> None:
     channel, prior, groups, success = problem
@@ -159,6 +169,7 @@ def test_relabelling_changes_nothing(problem: Any, data: st.DataObject) -> None:
     assert (after.advantage, after.success) == pytest.approx((before.advantage, before.success), abs=1e-12)
 
 
+@pytest.mark.slow
 @given(problems(), st.data())
 def test_more_knowledge_never_lowers_success(problem: Any, data: st.DataObject) -> None:
     channel, prior, groups, success = problem
@@ -169,6 +180,7 @@ def test_more_knowledge_never_lowers_success(problem: Any, data: st.DataObject) 
     assert more.success >= less.success - 1e-12
 
 
+@pytest.mark.slow
 @given(st.data(), st.integers(1, 6), st.sampled_from([Line, Ring]))
 def test_a_larger_radius_never_lowers_success(data: st.DataObject, size: int, kind: Any) -> None:
     channel, prior, groups = data.draw(channels(size)), data.draw(priors(size)), data.draw(partitions(size))
@@ -176,6 +188,7 @@ def test_a_larger_radius_never_lowers_success(data: st.DataObject, size: int, ki
     assert np.all(np.diff(rises) >= -1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("knows", ["none", "all", [0, 0, 1, 1, 1]])
 @pytest.mark.parametrize("success", [Exact(), Line(1.0)])
 def test_algorithm_1_attains_the_optimum_in_simulation(knows: Any, success: Any) -> None:

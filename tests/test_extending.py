@@ -129,6 +129,7 @@ def test_the_page_has_one_short_file_for_each_kind() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 @pytest.mark.usefixtures("folder")
 def test_every_line_gives_what_the_page_says(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -324,6 +325,7 @@ def test_the_answer_is_shown_everywhere(extras: Extras, survey: Any, capsys: pyt
 # Plugins
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_a_fresh_process_finds_what_is_installed(tmp_path: Path) -> None:
     """Also workers of an audit, which start without having loaded it; and a file that is only there."""

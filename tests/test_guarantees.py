@@ -108,6 +108,7 @@ def test_closed_forms() -> None:
     assert ZCDP(0.5).total_variation == pytest.approx(math.sqrt(0.25), abs=1e-5)  # Pinsker
 
 
+@pytest.mark.slow
 @given(st.integers(2, 4).flatmap(channels))
 def test_the_curve_of_a_channel_is_the_envelope_of_its_pairs(table: FloatArray) -> None:
     """Never above any pair's curve, and touching one at the knots (gotcha 1: the raw minimum is not convex)."""
@@ -201,6 +202,7 @@ def test_full_batch_sgd_has_twice_the_papers_mu() -> None:
     assert ours == pytest.approx(exact_advantage)
 
 
+@pytest.mark.slow
 def test_accountants_of_other_libraries() -> None:
     event = dp_accounting.SelfComposedDpEvent(
         dp_accounting.PoissonSampledDpEvent(0.05, dp_accounting.GaussianDpEvent(1.5)), 20
@@ -301,6 +303,7 @@ def test_opendp_approximate_measures_are_told_apart() -> None:
     assert from_opendp(dp.c.make_approximate(pure), 1.0).to_dict()["kind"] == "approx"
 
 
+@pytest.mark.slow
 def test_an_accountant_gives_what_it_has_accounted_for() -> None:
     accountant = dp_accounting.pld.PLDAccountant(value_discretization_interval=1e-2)
     event = dp_accounting.GaussianDpEvent(2.0)
@@ -319,6 +322,7 @@ def test_few_samples_of_a_curve_are_safe() -> None:
         assert np.all(made.tradeoff(ALPHA) <= truth.tradeoff(ALPHA) + 1e-12)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.floats(0.001, 0.999), min_size=1, max_size=5), st.sampled_from([0.0, 0.1]), st.sampled_from([0.2, 1.5])
 )

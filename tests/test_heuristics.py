@@ -321,6 +321,7 @@ def test_attacks_have_their_names() -> None:
 # Measuring
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(data=st.data())
 def test_a_measured_attack_is_the_definition(data: st.DataObject) -> None:
@@ -356,6 +357,7 @@ def test_the_measurement_is_unbiased() -> None:
         assert all(inside(exact, getattr(one, f"{name}_interval")) for one in found)
 
 
+@pytest.mark.slow
 @given(data=st.data())
 def test_the_value_of_a_run_has_the_attacks_advantage_as_its_mean(data: st.DataObject) -> None:
     """Every record and output in its due proportion, no likelihood used: exactly the definition."""
@@ -375,6 +377,7 @@ def test_the_value_of_a_run_has_the_attacks_advantage_as_its_mean(data: st.DataO
     assert found == pytest.approx(attack_values(channel, pi, groups, success, attack), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("prior", "knows", "success"),
     [(UNIFORM, "none", None), (SKEWED, "none", None), (SKEWED, [0, 0, 1, 1], Line(1.0))],
@@ -500,6 +503,7 @@ def test_the_report_has_the_best_advantage_for_any_prior_and_knowledge(
     assert rero <= best.success + 1e-12
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(pi=priors(4), seed=st.integers(0, 1000))
 def test_no_rule_beats_the_optimum(pi: FloatArray, seed: int) -> None:

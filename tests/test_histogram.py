@@ -99,6 +99,7 @@ def test_the_guarantee_is_on_the_safe_side_and_close(epsilon: float) -> None:
     assert guarantee.epsilon_at(0.0) == epsilon
 
 
+@pytest.mark.slow
 @given(st.integers(2, 40), EPSILONS)
 def test_no_bound_is_below_the_exact_value(size: int, epsilon: float) -> None:
     risk = assess(SHE(size, epsilon), Threat(Prior.uniform(size)))
@@ -111,6 +112,7 @@ def test_two_records_have_half_the_total_variation(epsilon: float) -> None:
     assert she_advantage(2, epsilon) == pytest.approx(SHE(2, epsilon).total_variation / 2, rel=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "bins", "gap"), [(2, 150, 3e-5), (3, 24, 1e-3)])
 @pytest.mark.parametrize("epsilon", [1.0, 5.0])
 def test_the_exact_value_is_that_of_fine_bins(size: int, bins: int, gap: float, epsilon: float) -> None:
@@ -143,6 +145,7 @@ def test_the_integral_is_a_finite_sum_for_few_records(size: int, epsilon: float)
     assert assess(SHE(size, epsilon), Threat(Prior.uniform(size))).success == pytest.approx(success, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [100, 3052, 10**6])
 @pytest.mark.parametrize("epsilon", [1.0, 10.0, 25.0, 40.0])
 def test_the_integral_agrees_with_another_rule_for_many_records(size: int, epsilon: float) -> None:
@@ -212,6 +215,7 @@ def test_histogram_encoding_can_be_calibrated_and_repeated() -> None:
         SHE(3, 1.0).matrix()
 
 
+@pytest.mark.slow
 @given(st.integers(2, 6), EPSILONS, st.floats(0, 1))
 def test_thresholding_tells_less_than_the_vector(size: int, epsilon: float, threshold: float) -> None:
     vector = SHE(size, epsilon)
@@ -273,6 +277,7 @@ def test_without_budget_or_noise_thresholding_still_works() -> None:
 ALL_HASHES = {(m, g): list(itertools.product(range(g), repeat=m)) for m, g in ((2, 2), (3, 2), (3, 3), (4, 2))}
 
 
+@pytest.mark.slow
 @given(st.sampled_from(sorted(ALL_HASHES)), EPSILONS, st.data())
 def test_all_functions_together_are_the_ideal_hash(shape: tuple[int, int], epsilon: float, data: st.DataObject) -> None:
     m, g = shape

@@ -98,6 +98,7 @@ def test_privacy_parameters_follow_the_definition(mechanism: Mechanism) -> None:
             assert naive.hockey_stick(table, mechanism.epsilon * 0.999) > 0
 
 
+@pytest.mark.slow
 @named([mechanism for mechanism in FINITE if not isinstance(mechanism, Product)])
 def test_samples_follow_the_likelihood(mechanism: Mechanism) -> None:
     """A chi-square test of each record's outputs against its row of the channel."""
@@ -189,6 +190,7 @@ def test_subset_selection_chooses_the_papers_size() -> None:
     assert [SubsetSelection(100, epsilon).subset_size for epsilon in (1.0, 4.0, 9.0)] == [26, 1, 1]
 
 
+@pytest.mark.slow
 @given(st.integers(2, 4).flatmap(channels), st.integers(1, 3))
 def test_repetition_is_the_product_with_itself(
     table: np.ndarray[tuple[int, int], np.dtype[np.float64]], times: int
@@ -241,6 +243,7 @@ def test_geometric_without_privacy_budget_tells_nothing(ends: Literal["clamp", "
     assert table == pytest.approx(np.tile(table[0], (4, 1)), abs=1e-15)
 
 
+@pytest.mark.slow
 def test_estimates_of_additive_noise_hold_the_exact_value() -> None:
     from dprisk.attacks import estimate
 
@@ -341,6 +344,7 @@ def test_truncated_noise_has_its_true_epsilon(size: int, epsilon: float, sensiti
     assert mechanism.epsilon == pytest.approx(Matrix(mechanism.matrix()).epsilon, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_large_exponential_mechanisms_take_no_table() -> None:
     mechanism = Exponential.on_line(20_000, 5.0)
     assert mechanism.columns(np.array([7])).shape == (20_000, 1)

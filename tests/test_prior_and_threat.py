@@ -157,6 +157,7 @@ def test_knowledge_from_columns() -> None:
     assert Knowledge.columns(table, ["a", "b"]).is_all
 
 
+@pytest.mark.slow
 @given(st.data(), st.integers(1, 5))
 def test_every_way_to_say_the_same_balls_agrees(data: st.DataObject, size: int) -> None:
     """A graph, a callable, a mask and a distance matrix that mean the same balls."""
@@ -177,6 +178,7 @@ def test_every_way_to_say_the_same_balls_agrees(data: st.DataObject, size: int) 
         assert risk.success == pytest.approx(risks[0].success, abs=1e-12)
 
 
+@pytest.mark.slow
 @given(st.data(), st.integers(1, 6))
 def test_attribute_classes_are_balls(data: st.DataObject, size: int) -> None:
     table = {name: data.draw(st.lists(st.integers(0, 2), min_size=size, max_size=size)) for name in ("a", "b")}

@@ -206,6 +206,7 @@ def test_worst_known_mechanism_with_delta(case: Case) -> None:
     assert {"rad": advantage, "rero": success} == pytest.approx(expected, abs=case["tol"])
 
 
+@pytest.mark.slow
 @of_kind("calibrate")
 def test_calibration(case: Case) -> None:
     given = case["inputs"]
@@ -238,6 +239,7 @@ def test_calibration_of_full_batch_sgd(case: Case) -> None:
     assert told == pytest.approx(expected, abs=case["tol"])
 
 
+@pytest.mark.slow
 @of_kind("dpsgd_attack")
 def test_attacks_on_dp_sgd(case: Case) -> None:
     """The cases are Monte Carlo values with a standard error of tol / 5; ours here is smaller."""
@@ -255,6 +257,7 @@ def test_attacks_on_dp_sgd(case: Case) -> None:
     assert found == pytest.approx(expected, abs=case["tol"])
 
 
+@pytest.mark.slow
 @of_kind("expmech_continuous")
 def test_the_exponential_mechanism_on_an_interval(case: Case) -> None:
     given, (low, high) = case["inputs"], case["inputs"]["interval"]

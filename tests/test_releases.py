@@ -230,6 +230,7 @@ def in_bins(positions: FloatArray, noise: LaplaceNoise | GaussianNoise, bins: in
     return np.diff(below, axis=1)
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(
     weights=priors(5),
@@ -420,6 +421,7 @@ PEOPLE = {
 ILL = ("asthma", "cold", "flu")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "options", "expected"),
     [
@@ -499,6 +501,7 @@ def threat_on(*known: str) -> Threat:
     return Threat.attributes(PEOPLE, known=known, secret=["age"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "options", "message"),
     [

@@ -268,6 +268,7 @@ def test_a_judgement_of_its_own_sees_whole_outputs(name: str) -> None:
 # --- audits ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [SubsetSelection, SUE, OUE, BLH, OLH])
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_answers_are_as_often_right_and_wrong_as_they_should_be(kind: Callable[..., Any], epsilon: float) -> None:
@@ -280,6 +281,7 @@ def test_answers_are_as_often_right_and_wrong_as_they_should_be(kind: Callable[.
     assert stats.binomtest(counts.answered - counts.correct, counts.runs, wrong).pvalue > 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [SubsetSelection, OUE, SHE])
 def test_the_report_speaks_of_the_whole_mechanism(kind: Callable[[int, float], Mechanism]) -> None:
     mechanism = kind(60, 1.0).labelled([f"town {number}" for number in range(60)])

@@ -195,6 +195,7 @@ def test_every_public_kind_is_looked_at() -> None:
         assert concrete - kinds <= allowed, room.__name__
 
 
+@pytest.mark.slow
 @over(VALUES)
 def test_a_value_survives_a_pickle(value: Value) -> None:
     again = pickle.loads(pickle.dumps(value))
@@ -214,6 +215,7 @@ def test_a_value_cannot_be_changed(value: Value) -> None:
         assert not isinstance(held, np.ndarray) or not held.flags.writeable
 
 
+@pytest.mark.slow
 @over(VALUES)
 def test_made_again_it_is_the_same_and_otherwise_not(value: Value) -> None:
     assert value.replace() == value
@@ -245,6 +247,7 @@ def test_what_somebody_passed_can_still_be_changed_without_harm() -> None:
     assert mechanism.replace() == mechanism
 
 
+@pytest.mark.slow
 def test_privacy_loss_compares_by_its_curve() -> None:
     assert dp_sgd(1.0, 0.1, 5) == dp_sgd(1.0, 0.1, 5)
     assert dp_sgd(1.0, 0.1, 5) != dp_sgd(1.0, 0.1, 6)
@@ -333,6 +336,7 @@ def test_products_of_differently_named_records_are_refused() -> None:
     assert Product(GRR(3, 1.0), GRR(3, 1.0).labelled(NAMES)).labels == NAMES
 
 
+@pytest.mark.slow
 @over([value for value in VALUES if isinstance(value, Adjustable) and value.parameter is not None])
 def test_every_parameter_can_be_turned_and_reads_back(value: Any) -> None:
     turned = value.with_parameter(1.75)

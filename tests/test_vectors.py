@@ -245,6 +245,7 @@ def test_two_records_are_told_apart_as_by_one_coordinate(distance: float) -> Non
         assert largest_score_advantage(strengths) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.lists(st.sampled_from([0.0, 0.05, 0.3, 1.0, 1.0, 2.5, 6.0]), min_size=2, max_size=5))
 def test_the_integral_is_the_sum_over_records(strengths: list[float]) -> None:
@@ -268,6 +269,7 @@ def test_the_integral_is_the_sum_over_records(strengths: list[float]) -> None:
     assert largest_score_advantage(a) == pytest.approx((success - 1) / a.size, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_many_records_of_all_lengths_agree_with_simulation() -> None:
     rng = np.random.default_rng(5)
     a = np.r_[0.0, np.geomspace(0.01, 6.0, 30), np.full(9, 2.0)]
@@ -355,6 +357,7 @@ def phi_formula(release: VectorGaussian, prior: FloatArray, norms: bool) -> floa
     return float(prior @ (np.diag(chance) - prior @ chance))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norms", [False, True])
 @pytest.mark.parametrize("weights", [[0.25] * 4, [0.4, 0.3, 0.2, 0.1]])
 def test_the_rule_against_its_closed_form(weights: list[float], norms: bool) -> None:
