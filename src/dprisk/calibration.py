@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from dprisk.answers import Answer, Row
 from dprisk.errors import ParameterError, as_number, require
-from dprisk.risks import Assessment, computed
+from dprisk.risks import Assessment, computed, risk_of
 from dprisk.search import Found, Measure, required_parameter, weakest
 from dprisk.threat import Threat
 from dprisk.values import Adjustable, Parameter
@@ -208,7 +208,7 @@ def _risk_goal(name: str, goal: Any, threat: Threat | None) -> tuple[Measure, fl
             limit >= threat.baseline * (1 - 1e-12),
             f"A success of {limit:g} cannot be kept: the baseline, without any release, is {threat.baseline:g}.",
         )
-    return lambda it: float(getattr(computed(it, threat), name)), limit, f"{name} <= {limit:g}"
+    return partial(risk_of, threat=threat, which=name), limit, f"{name} <= {limit:g}"
 
 
 def _total_variation(subject: Any) -> float:

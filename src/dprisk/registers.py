@@ -29,7 +29,7 @@ class Register(Generic[Entry]):
 
     def __init__(self, kind: str, *entries: Entry, plural: str = "") -> None:
         self.kind, self.plural = kind, plural or f"{kind}s"
-        self._entries: list[Entry] = []
+        self.entries: list[Entry] = []
         self._named: dict[str, tuple[Entry, str]] = {}
         for entry in entries:
             self.register(entry)
@@ -41,13 +41,13 @@ class Register(Generic[Entry]):
             require(self._key(text) != "", f"{text!r} is no name for a {self.kind}.")
             if text in self:
                 fail(f"Another {self.kind}, {self[text].name}, is called {text!r} already; choose another name.")
-        self._entries.insert(len(self) if before is None else self._entries.index(self[before]), entry)
+        self.entries.insert(len(self) if before is None else self.entries.index(self[before]), entry)
         self._named |= {self._key(text): (entry, text) for text in reversed(texts)}
 
     def unregister(self, name: str) -> None:
         """Take an entry out again."""
         gone = self[name]
-        self._entries.remove(gone)
+        self.entries.remove(gone)
         self._named = {key: named for key, named in self._named.items() if named[0] is not gone}
 
     def __getitem__(self, text: str) -> Entry:
@@ -64,10 +64,10 @@ class Register(Generic[Entry]):
         return isinstance(text, str) and self._key(text) in self._named
 
     def __iter__(self) -> Iterator[Entry]:
-        return iter(tuple(self._entries))
+        return iter(tuple(self.entries))
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self.entries)
 
     def _key(self, text: str) -> str:
         """What of a name counts: letters and digits, in American spelling, without the kind."""

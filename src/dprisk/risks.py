@@ -17,7 +17,7 @@ from dprisk.exact.certified import Enclosed
 from dprisk.exact.optimum import Optimum
 from dprisk.guarantees import Guarantee, as_guarantee
 from dprisk.mechanisms import Mechanism
-from dprisk.rounding import plain, significant_up
+from dprisk.rounding import plain, round_number_of_people, significant_up
 from dprisk.threat import Threat
 from dprisk.types import FloatArray
 
@@ -239,7 +239,7 @@ class Risk(Assessment):
         return rows
 
     def sentence(self) -> str:
-        people = _people(self.success, self.baseline, self.advantage)
+        people = round_number_of_people(self.success, self.baseline, self.advantage)
         right, blind, more = (round(share * people) for share in (self.success, self.baseline, self.advantage))
         about = "about " if self.estimate else ""
         if self.threat.knows.is_all and not self.threat.knows.is_none:
@@ -361,7 +361,7 @@ class WorstCase(Assessment):
         return some.values[0], one.values[0]
 
     def sentence(self) -> str:
-        people = _people(self.success, self.baseline, self.advantage)
+        people = round_number_of_people(self.success, self.baseline, self.advantage)
         right, more = (math.ceil(share * people - 1e-9) for share in (self.success, self.advantage))
         return (
             f"Of {people} people like this one, an attacker guesses at most {right} right{self._goal()} after seeing "
@@ -390,10 +390,6 @@ def computed(subject: Any, threat: Threat, thorough: bool = False) -> Risk | Wor
     return WorstCase(as_guarantee(subject), threat, thorough)
 
 
-def _people(*shares: float) -> int:
-    """The smallest power of ten, at least 1000, at which no share that counts vanishes by rounding."""
-    smallest = min((share for share in shares if share > 1e-9), default=1.0)
-    people = 1000
-    while smallest * people < 1 and people < 10**9:
-        people *= 10
-    return people
+def risk_of(subject: Any, threat: Threat, which: str) -> float:
+    """The advantage or the success of a mechanism or guarantee, computed."""
+    return float(getattr(computed(subject, threat), which))

@@ -39,3 +39,12 @@ def sure(alpha: float) -> str:
 def plain(value: float) -> str:
     """Four decimals, or three significant digits where these would vanish: for numbers that are no bounds."""
     return f"{value:.4f}" if value >= 0.001 or value == 0 else f"{value:.2e}"
+
+
+def round_number_of_people(*shares: float) -> int:
+    """The smallest power of ten, at least 1000, at which no share that counts vanishes by rounding."""
+    smallest = min((share for share in shares if share > 1e-9), default=1.0)
+    people = 1000
+    while smallest * people < 1 and people < 10**9:
+        people *= 10
+    return people

@@ -67,7 +67,7 @@ def _forms(mechanism: Mechanism, threat: Threat) -> Iterator[tuple[Form, Mechani
     """The forms that apply, with what they are applied to; whoever needs one more is told that there is none."""
     require_match(mechanism, threat)
     simple = mechanism.sufficient()
-    yield from ((form, simple) for form in FORMS if form.applies(simple, threat))
+    yield from ((form, simple) for form in FORMS.entries if form.applies(simple, threat))
     fail(
         f"{mechanism!r} has {_many(simple.n_outputs)} outputs for {simple.size} records and no closed form for "
         "this threat, so the exact value is out of reach; `assess` estimates it.",
@@ -138,7 +138,7 @@ FORMS: Register[Form] = Register(
     Form(
         "sets",
         "dprisk, theory 2a; RAD Examples 4.4-4.6 for nothing and for everything known",
-        _of(SetProtocol, lambda threat: threat.knows.is_all or _exactly(threat)),
+        _of(SetProtocol, lambda threat: threat.success.is_exact or threat.knows.is_all or _exactly(threat)),
         closed_forms.set_protocol,
     ),
     Form("randomised response", "dprisk; RAD Example 4.4 if exact", _of(GRR), closed_forms.randomised_response),
