@@ -408,3 +408,37 @@ def test_rare_kinds_of_mechanisms_are_values_too() -> None:
     for value in (seen, binned):
         assert pickle.loads(pickle.dumps(value)) == value
         assert value.replace() == value
+
+
+def test_only_labels_that_were_put_on_are_carried_along() -> None:
+    inner, other = GRR(3, 1.0).labelled(NAMES), GRR(3, 1.0).labelled(NAMES[::-1])
+    wrapped = Repeated(inner, 2)
+    assert wrapped.replace(mechanism=other).labels == NAMES[::-1]
+    assert wrapped.labelled("xyz").replace(mechanism=other).labels == ("x", "y", "z")
+    bare = wrapped.labelled(None)
+    assert eval(repr(bare), {"GRR": GRR, "Repeated": Repeated}) == bare
+    assert bare.with_parameter(1.0).labels is None
+
+
+def test_a_view_of_a_product_cannot_be_repeated_either() -> None:
+    view = OnAttribute(Product(GRR(3, 1.0), GRR(3, 1.0)), [0, 1, 2, 2])
+    with pytest.raises(DpriskError, match="two parts of a product"):
+        Repeated(view, 2)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: Repeated(GRR(3, 1.0), 2).with_parameter("x"),  # type: ignore[arg-type]
+        lambda: Product(GRR(3, 1.0), GRR(3, 1.0)).with_parameter(None),  # type: ignore[arg-type]
+        lambda: GRR(3, 1.0).labelled(3),  # type: ignore[arg-type]
+        lambda: audit(GRR(3, 1.0), look=None),  # type: ignore[arg-type]
+        lambda: audit(GRR(3, 1.0), running=4),  # type: ignore[arg-type]
+        lambda: calibrate(GRR, Threat(Prior.uniform(3)), advantage=0.1),
+        lambda: Threat(Density.uniform(), success=Ring(0.1)),
+    ],
+)
+def test_wrong_values_get_one_sentence(wrong: Callable[[], Any]) -> None:
+    with pytest.raises(DpriskError) as told:
+        wrong()
+    assert "_Maker" not in str(told.value)

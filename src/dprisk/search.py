@@ -87,8 +87,9 @@ def required_parameter(template: Any) -> Parameter:
     """The parameter that can be calibrated, or a sentence that says there is none."""
     parameter = template.parameter if isinstance(template, Adjustable) else None
     if parameter is None:
+        kind = template if isinstance(template, type) else type(template)
         fail(
-            f"{type(template).__name__} has no parameter to calibrate; give a mechanism whose noise can be set, "
+            f"{kind.__name__} has no parameter to calibrate; give a mechanism whose noise can be set, "
             "PureDP, ApproxDP, GaussianDP, ZCDP or DPSGD.",
             GuaranteeError,
         )

@@ -18,7 +18,7 @@ from abc import ABCMeta
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -79,18 +79,17 @@ class Value(metaclass=_Maker):
 
     _own: tuple[str, ...]  # the names of what was set by `__init__`
     _arguments: dict[str, Any]
-    _carried: ClassVar[tuple[str, ...]] = ()  # of what is put on a value after it is made
+    _put: tuple[str, ...] = ()  # the names of what was put on it after it was made
 
     def replace(self, **changes: Any) -> Self:
         """The same, made with some other arguments; what was put on it since then, such as labels, stays."""
         made = type(self)(**{**self._arguments, **changes})
-        carried = {name: vars(self)[name] for name in self._carried if name in vars(self)}
-        return made._with(carried) if carried else made
+        return made._with({name: vars(self)[name] for name in self._put}) if self._put else made
 
     def _with(self, state: dict[str, Any]) -> Self:
         """The same but for some of its state."""
         other = object.__new__(type(self))
-        vars(other).update(self.__getstate__() | state)
+        vars(other).update(self.__getstate__() | state | {"_put": tuple(dict.fromkeys((*self._put, *state)))})
         return other
 
     @cached_property
@@ -114,8 +113,8 @@ class Value(metaclass=_Maker):
         self.__setattr__(name, None)
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = (*self._own, "_own", "_arguments")
-        return {name: vars(self)[name] for name in kept}
+        kept = (*self._own, *self._put, "_own", "_arguments")
+        return {name: vars(self)[name] for name in kept} | {"_put": self._put}
 
     def __repr__(self) -> str:
         """The code that makes it, unless a part is too long to write; then a summary."""

@@ -13,6 +13,7 @@ from dprisk.auditing.evidence.choosing import Look, choose
 from dprisk.auditing.report import AuditReport
 from dprisk.auditing.running.plan import Watch, carry_out
 from dprisk.auditing.running.workers import Running
+from dprisk.errors import require
 from dprisk.guarantees import Guarantee
 from dprisk.threat.threat import Threat
 
@@ -54,6 +55,9 @@ def audit(
     'violated'
     """
     started = time.perf_counter()
+    require(isinstance(look, Look), f"look is a Look, as in Look(designs=2), not {look!r}")
+    require(isinstance(running, Running), f"running is a Running, as in Running(n_jobs=2), not {running!r}")
+    require(watch is None or callable(watch), f"watch is a function of the tally so far and the runs, not {watch!r}")
     target = read(subject, records, running.timeout)
     promise = as_claim(target.claim if claim is None else claim, target.mechanism)
     terms = Terms(promise, runs, alpha, seed, stop_early)

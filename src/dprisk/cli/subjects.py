@@ -110,6 +110,7 @@ def _named_prior(text: str, size: int | None) -> Prior | None:
         require(len(numbers.split(",")) == len(value), f"{text!r} has more numbers than {prior_name(entry)} takes.")
     require(size is not None or entry.records == "nothing", "--size is missing: how many possible records are there?")
     made: Prior = entry.make(value, size)
+    require(size in (None, made.size), f"A size has no meaning with {entry.name}: its records are any number.")
     return made
 
 

@@ -14,9 +14,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, TooLargeError, as_epsilon, as_whole
+from dprisk.errors import MechanismError, TooLargeError, as_epsilon, as_number, as_whole
 from dprisk.guarantees import ApproxDP, Guarantee, PureDP, TradeOff
 from dprisk.guarantees.curves import Knots, lower_hull
+from dprisk.tables import listed
 from dprisk.types import AnyArray, FloatArray, IntArray
 from dprisk.values import Adjustable, Parameter, content, written
 
@@ -37,7 +38,7 @@ class Mechanism(Adjustable):
 
     size: int
     labels: tuple[Any, ...] | None = None
-    _carried = ("labels",)
+    pairs_outputs: bool = False  # whether outputs are a pair of arrays, as those of a product are
 
     @abstractmethod
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
@@ -57,7 +58,7 @@ class Mechanism(Adjustable):
 
     def labelled(self, labels: Iterable[Any] | None) -> Self:
         """The same with a name for each record; a prior with labels must then list the same ones in the same order."""
-        names = None if labels is None else tuple(labels)
+        names = None if labels is None else tuple(labels if isinstance(labels, str) else listed(labels))
         return self if names == self.labels else self._with({"labels": names})
 
     def _with(self, state: dict[str, Any]) -> Self:
@@ -225,7 +226,7 @@ class Mechanism(Adjustable):
 
     def _code(self, write: Callable[[Any], str]) -> str:
         code = super()._code(write)
-        return code if self.labels is None or "<" in code else f"{code}.labelled({written(self.labels)})"
+        return f"{code}.labelled({written(self.labels)})" if "labels" in self._put and "<" not in code else code
 
     def _records(self, records: npt.ArrayLike) -> IntArray:
         """Record numbers, checked."""
@@ -276,7 +277,7 @@ class Repeated(Wrapped):
 
     def __init__(self, mechanism: Mechanism, times: int) -> None:
         MechanismError.unless(isinstance(mechanism, Mechanism), f"Only a mechanism can be repeated, not {mechanism!r}.")
-        if getattr(mechanism, "pairs_outputs", False):
+        if mechanism.pairs_outputs:
             raise MechanismError("Repeat the two parts of a product, then take the product: the release is the same.")
         self.mechanism, self.times, self.size = mechanism, as_whole("times", times), mechanism.size
         self.labels = mechanism.labels
@@ -292,6 +293,7 @@ class Repeated(Wrapped):
         return replace(one, value=self.times * one.value) if one and one.adds_up else one
 
     def with_parameter(self, value: float) -> Self:
+        value = as_number("The parameter", value)
         return super().with_parameter(value / self.times if self.parameter and self.parameter.adds_up else value)
 
     def pairwise_epsilon(self) -> FloatArray:

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, fail
+from dprisk.errors import MechanismError, as_number, fail
 from dprisk.guarantees import Guarantee
 from dprisk.mechanisms.base import Mechanism, Repeated, Wrapped
 from dprisk.mechanisms.tabled import Matrix
@@ -51,6 +51,7 @@ class Product(Mechanism):
         one, two, both = self.first.parameter, self.second.parameter, self.parameter
         if one is None or two is None or both is None:
             fail(f"The parts of {self!r} have no parameter in common to set.", MechanismError)
+        value = as_number("The parameter", value)
         if both.adds_up:
             share = one.value / both.value if 0 < both.value < math.inf else 0.5
             values = share * value, (1 - share) * value
@@ -127,6 +128,7 @@ class OnAttribute(Wrapped):
             values = [number[value] for value in values]
         self.mechanism = mechanism
         self.values = mechanism._records(values)
+        self.pairs_outputs = mechanism.pairs_outputs
         self.size = self.values.size
 
     @cached_property

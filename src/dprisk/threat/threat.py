@@ -182,9 +182,10 @@ def _require_distance_only(knows: Any, success: Success | None) -> None:
     """Refuse what a record that is a number does not go with."""
     nothing = knows is None or (isinstance(knows, str) and knows == "none")
     ThreatError.unless(nothing, "For records that are numbers only knows='none' is possible; list some of them.")
-    near = isinstance(success, Line) and success.positions is None and success.within > 0
+    line = success is None or isinstance(success, Exact) or (isinstance(success, Line) and success.positions is None)
+    ThreatError.unless(line, "Numbers of an interval lie on a line, where they are: success is Line(within).")
     ThreatError.unless(
-        near,
+        isinstance(success, Line) and success.within > 0,
         "No guess hits a number of an interval exactly: the distance `within` must be above 0, as in "
         "Threat.reconstruction(density, within=0.1).",
     )
