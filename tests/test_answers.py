@@ -26,7 +26,7 @@ QUESTIONS: dict[str, Callable[[], Answer]] = {
     "a worst case": lambda: assess(PureDP(1.0), THREAT),
     "a certified interval": lambda: assess(OnInterval.laplace(2.0), NUMBERS),
     "a calibration": lambda: calibrate(GRR(4, 1.0), THREAT, advantage=0.1),
-    "a calibration of numbers": lambda: calibrate(OnInterval.gaussian(1.0), NUMBERS, advantage=0.2),
+    "a calibration of numbers": lambda: calibrate(OnInterval.laplace(1.0), NUMBERS, advantage=0.2),
     "a calibration without a threat": lambda: calibrate(Gaussian(4, 1.0), advantage=0.1),
     "an audit": lambda: audit(GRR(4, 1.0), runs=500),
     "an audit of several designs": lambda: audit(GRR(4, 1.0), runs=500, look=Look(designs=2)),
@@ -81,9 +81,9 @@ def test_numbers_on_an_interval_are_assessed_and_calibrated_like_others() -> Non
     assert isinstance(risk, dprisk.Risk)
     low, high = risk.advantage_interval
     assert low <= risk.advantage == high <= low + 1e-6
-    assert found.parameter == "sigma"
+    assert found.parameter == "epsilon"
     assert found.advantage <= 0.2
-    weaker = assess(OnInterval.gaussian(found.value * 0.999), NUMBERS)
+    weaker = assess(OnInterval.laplace(found.value * 1.001), NUMBERS)
     assert weaker.advantage_interval[0] > 0.2 - 1e-3
 
 

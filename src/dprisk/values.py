@@ -38,13 +38,14 @@ class _Maker(ABCMeta):
         bound = signature.bind(*args, **kwargs).arguments.items()
         arguments = {name: given for name, given in bound if not _is(given, signature.parameters[name].default)}
         state = vars(made)
+        copies: dict[int, Any] = {}  # of arrays that somebody else may still write to
         for name, held in state.items():
             if isinstance(held, np.ndarray):
                 if any(held is given for given in arguments.values()):
-                    state[name] = held = held.copy()  # somebody else may still write to it
-                held.flags.writeable = False
+                    state[name] = copies[id(held)] = held.copy()
+                state[name].flags.writeable = False
         for name, given in arguments.items():
-            arguments[name] = _kept(given, state.get(name))
+            arguments[name] = copies[id(given)] if id(given) in copies else _kept(given, state.get(name))
         state["_own"] = tuple(state)
         state["_arguments"] = arguments
         return made
