@@ -34,13 +34,16 @@ QUESTIONS: dict[str, Callable[[], Answer]] = {
 }
 
 
+ASKED = [pytest.param(name, marks=pytest.mark.slow) if "numbers" in name else name for name in QUESTIONS]
+
+
 @cache
 def answer_to(question: str) -> Answer:
     return QUESTIONS[question]()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("question", ASKED)
 def test_an_answer_tells_everything_it_should(question: str, capsys: pytest.CaptureFixture[str]) -> None:
     answer = answer_to(question)
     assert answer.about
@@ -58,7 +61,7 @@ def test_an_answer_tells_everything_it_should(question: str, capsys: pytest.Capt
     assert answer.rows[0][0] in printed
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("question", ASKED)
 def test_an_answer_survives_a_pickle(question: str) -> None:
     answer = answer_to(question)
     again = pickle.loads(pickle.dumps(answer))
@@ -72,6 +75,7 @@ def test_pages_and_sentences_are_made_in_one_place() -> None:
     assert not any("<table" in path.read_text() for path in source.rglob("*.py") if path.name != "answers.py")
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_numbers_on_an_interval_are_assessed_and_calibrated_like_others() -> None:
     found, risk = answer_to("a calibration of numbers"), answer_to("a certified interval")
