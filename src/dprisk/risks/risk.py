@@ -1,22 +1,21 @@
-"""What a release risks: of a mechanism, and of anything that keeps a guarantee. Both answers read alike."""
+"""The risk of a mechanism: exact, between certified bounds, or estimated."""
 
-import math
-from abc import abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from dprisk import bounds, exact
-from dprisk.answers import Answer, Row
+from dprisk import exact
+from dprisk.answers import Row
 from dprisk.attacks.estimate import Estimate
-from dprisk.errors import DpriskError, ThreatError, TooLargeError, as_whole, require
+from dprisk.errors import DpriskError, TooLargeError, as_whole, require
 from dprisk.exact.certified import Enclosed
 from dprisk.exact.optimum import Optimum
-from dprisk.guarantees import Guarantee, as_guarantee
 from dprisk.mechanisms import Mechanism
+from dprisk.risks.base import Assessment
+from dprisk.risks.worst_case import WorstCase
 from dprisk.rounding import plain, round_number_of_people, significant_up
 from dprisk.threat import Threat
 from dprisk.types import FloatArray
@@ -34,76 +33,6 @@ class GroupRisk:
     advantage: float
     success: float
     baseline: float
-
-
-class Assessment(Answer):
-    """What the best attacker gains.
-
-    `advantage` (RAD) is success on a participant minus success on somebody who did not take part, `success` (ReRo)
-    the best success with the output, `baseline` the best without. Each is of the attacker that is best at it.
-    """
-
-    threat: Threat
-
-    @property
-    @abstractmethod
-    def advantage(self) -> float:
-        """RAD."""
-
-    @property
-    @abstractmethod
-    def success(self) -> float:
-        """ReRo."""
-
-    @property
-    @abstractmethod
-    def exact(self) -> bool:
-        """Whether advantage and success are those of the subject itself, neither measured nor bounded."""
-
-    @property
-    @abstractmethod
-    def source(self) -> str:
-        """What the advantage is computed by."""
-
-    @property
-    def baseline(self) -> float:
-        """The best success without seeing the output."""
-        return self.threat.baseline
-
-    @property
-    def normalised_advantage(self) -> float:
-        """Advantage over 1 - kappa_pi: 1 means always right on participants and never on others (RAD section 4)."""
-        most = 1 - self.threat.prior.collision_probability
-        return self.advantage / most if most > 1e-15 else 0.0
-
-    @property
-    def numbers(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("advantage", "success", "baseline", "normalised_advantage")}
-
-    @property
-    def rows(self) -> list[Row]:
-        normalised = f"{100 * self.normalised_advantage:.1f} %"
-        return [
-            ("baseline", plain(self.baseline), "guessed right without the report"),
-            ("success (ReRo)", self._shown("success"), "guessed right with the report, at best"),
-            ("advantage (RAD)", self._shown("advantage"), "right on participants minus right on others"),
-            ("normalised", normalised, "100 %: right on all participants, on no other"),
-            *self._found(),
-        ]
-
-    @abstractmethod
-    def _shown(self, which: str) -> str:
-        """One of the numbers as it is printed."""
-
-    @abstractmethod
-    def _found(self) -> list[Row]:
-        """How the numbers were found, and what they compare with."""
-
-    def to_dict(self) -> dict[str, Any]:
-        return super().to_dict() | {"exact": self.exact, "threat": self.threat.describe()}
-
-    def _goal(self) -> str:
-        return "" if self.threat.success.is_exact else f" {self.threat.success.describe()}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -167,7 +96,7 @@ class Risk(Assessment):
         return "exact" if self.exact else "estimate" if self.estimate else "certified bounds"
 
     @cached_property
-    def bounds(self) -> "WorstCase":
+    def bounds(self) -> WorstCase:
         """What the mechanism's guarantee alone would tell, for comparison."""
         return WorstCase(self.mechanism.guarantee(), self.threat)
 
@@ -272,124 +201,3 @@ class Risk(Assessment):
         kind = f"certified within {self.enclosed.gap:.1e}" if self.enclosed else kind
         numbers = f"advantage={self.advantage:.6g}, success={self.success:.6g}, baseline={self.baseline:.6g}"
         return f"Risk({numbers}, {kind})"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class WorstCase(Assessment):
-    """The risk of a guarantee: bounds on every mechanism that keeps it, the tightest for each number.
-
-    `thorough` also solves the optimisation problems for more than a few dozen records.
-    """
-
-    guarantee: Guarantee
-    threat: Threat
-    thorough: bool = False
-
-    def __post_init__(self) -> None:
-        self.guarantee.require_replace_one()
-        self.threat.require_listed()
-
-    @cached_property
-    def on_advantage(self) -> bounds.Evaluation:
-        """Every bound on the advantage."""
-        return bounds.evaluate(self.guarantee, self.threat, "advantage", self.thorough)
-
-    @cached_property
-    def on_success(self) -> bounds.Evaluation:
-        """Every bound on the success."""
-        return bounds.evaluate(self.guarantee, self.threat, "success", self.thorough)
-
-    @property
-    def advantage_bound(self) -> bounds.Value:
-        """The tightest bound on the advantage."""
-        return self.on_advantage.values[0]
-
-    @property
-    def success_bound(self) -> bounds.Value:
-        """The tightest bound on the success."""
-        return self.on_success.values[0]
-
-    @property
-    def advantage(self) -> float:
-        return min(self.advantage_bound.number, 1 - self.threat.prior.collision_probability)
-
-    @property
-    def success(self) -> float:
-        return min(self.success_bound.number, 1.0)
-
-    @property
-    def exact(self) -> bool:
-        """False: these are bounds. Whether they are attained is told by `advantage_bound.attained`."""
-        return False
-
-    @property
-    def about(self) -> str:
-        return self.guarantee.brief()
-
-    @property
-    def source(self) -> str:
-        return self.advantage_bound.bound.source
-
-    def _shown(self, which: str) -> str:
-        return f"<= {significant_up(getattr(self, which), 4)}"
-
-    def _found(self) -> list[Row]:
-        return [
-            (f"{which} by", "attained" if value.attained else "bound", value.bound.source)
-            for which, value in (("success", self.success_bound), ("advantage", self.advantage_bound))
-        ]
-
-    def worst_mechanism(self, which: Literal["advantage", "success"] = "advantage") -> Mechanism | None:
-        """A mechanism with this guarantee that attains the tightest bound, where one is known."""
-        values = (self.on_advantage if which == "advantage" else self.on_success).values
-        for value in values:
-            as_tight = value.number <= values[0].number * (1 + 1e-9)
-            if as_tight and value.attained and value.bound.worst:
-                return value.bound.worst(self.guarantee, self.threat).labelled(self.threat.prior.labels)
-        return None
-
-    def match_among(self, people: int) -> tuple[bounds.Value, bounds.Value]:
-        """The tightest bounds on a guess that matches at least one of so many people, and a random one of them.
-
-        For records drawn independently from the prior, and no knowledge of any of them.
-        """
-        people = as_whole("people", people)
-        both: tuple[bounds.Bounded, ...] = ("match among many", "match of a random one")
-        some, one = (bounds.evaluate(self.guarantee, self.threat, which, people=people) for which in both)
-        for found in (some, one):
-            require(len(found.values) > 0, f"This bound {next(iter(found.obstacles.values()), '')}.", ThreatError)
-        return some.values[0], one.values[0]
-
-    def sentence(self) -> str:
-        people = round_number_of_people(self.success, self.baseline, self.advantage)
-        right, more = (math.ceil(share * people - 1e-9) for share in (self.success, self.advantage))
-        return (
-            f"Of {people} people like this one, an attacker guesses at most {right} right{self._goal()} after seeing "
-            f"the report, {round(self.baseline * people)} without it; taking part adds at most {more}."
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        return super().to_dict() | {
-            "guarantee": self.guarantee.to_dict(),
-            "advantage_bound": self.advantage_bound.to_dict(),
-            "success_bound": self.success_bound.to_dict(),
-            "worst_mechanism": (worst := self.worst_mechanism()) and worst.to_dict(),
-            "bounds": [value.to_dict() for value in self.on_advantage.values + self.on_success.values],
-            "obstacles": self.on_advantage.obstacles | self.on_success.obstacles,
-        }
-
-    def __repr__(self) -> str:
-        most = f"advantage<={significant_up(self.advantage)}, success<={significant_up(self.success)}"
-        return f"WorstCase({most}, baseline={self.baseline:.6g}, by {self.source})"
-
-
-def computed(subject: Any, threat: Threat, thorough: bool = False) -> Risk | WorstCase:
-    """As `assess`, but nothing is estimated: what is out of reach raises a `TooLargeError`."""
-    if isinstance(subject, Mechanism):
-        return Risk(subject, threat, exact.solve(subject, threat))
-    return WorstCase(as_guarantee(subject), threat, thorough)
-
-
-def risk_of(subject: Any, threat: Threat, which: str) -> float:
-    """The advantage or the success of a mechanism or guarantee, computed."""
-    return float(getattr(computed(subject, threat), which))

@@ -1,0 +1,124 @@
+"""The risk of a guarantee: every bound that applies, and the tightest."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from dprisk import bounds
+from dprisk.answers import Row
+from dprisk.errors import ThreatError, as_whole, require
+from dprisk.guarantees import Guarantee
+from dprisk.mechanisms import Mechanism
+from dprisk.risks.base import Assessment
+from dprisk.rounding import round_number_of_people, significant_up
+from dprisk.threat import Threat
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WorstCase(Assessment):
+    """The risk of a guarantee: bounds on every mechanism that keeps it, the tightest for each number.
+
+    `thorough` also solves the optimisation problems for more than a few dozen records.
+    """
+
+    guarantee: Guarantee
+    threat: Threat
+    thorough: bool = False
+
+    def __post_init__(self) -> None:
+        self.guarantee.require_replace_one()
+        self.threat.require_listed()
+
+    @cached_property
+    def on_advantage(self) -> bounds.Evaluation:
+        """Every bound on the advantage."""
+        return bounds.evaluate(self.guarantee, self.threat, "advantage", self.thorough)
+
+    @cached_property
+    def on_success(self) -> bounds.Evaluation:
+        """Every bound on the success."""
+        return bounds.evaluate(self.guarantee, self.threat, "success", self.thorough)
+
+    @property
+    def advantage_bound(self) -> bounds.Value:
+        """The tightest bound on the advantage."""
+        return self.on_advantage.values[0]
+
+    @property
+    def success_bound(self) -> bounds.Value:
+        """The tightest bound on the success."""
+        return self.on_success.values[0]
+
+    @property
+    def advantage(self) -> float:
+        return min(self.advantage_bound.number, 1 - self.threat.prior.collision_probability)
+
+    @property
+    def success(self) -> float:
+        return min(self.success_bound.number, 1.0)
+
+    @property
+    def exact(self) -> bool:
+        """False: these are bounds. Whether they are attained is told by `advantage_bound.attained`."""
+        return False
+
+    @property
+    def about(self) -> str:
+        return self.guarantee.brief()
+
+    @property
+    def source(self) -> str:
+        return self.advantage_bound.bound.source
+
+    def _shown(self, which: str) -> str:
+        return f"<= {significant_up(getattr(self, which), 4)}"
+
+    def _found(self) -> list[Row]:
+        return [
+            (f"{which} by", "attained" if value.attained else "bound", value.bound.source)
+            for which, value in (("success", self.success_bound), ("advantage", self.advantage_bound))
+        ]
+
+    def worst_mechanism(self, which: Literal["advantage", "success"] = "advantage") -> Mechanism | None:
+        """A mechanism with this guarantee that attains the tightest bound, where one is known."""
+        values = (self.on_advantage if which == "advantage" else self.on_success).values
+        for value in values:
+            as_tight = value.number <= values[0].number * (1 + 1e-9)
+            if as_tight and value.attained and value.bound.worst:
+                return value.bound.worst(self.guarantee, self.threat).labelled(self.threat.prior.labels)
+        return None
+
+    def match_among(self, people: int) -> tuple[bounds.Value, bounds.Value]:
+        """The tightest bounds on a guess that matches at least one of so many people, and a random one of them.
+
+        For records drawn independently from the prior, and no knowledge of any of them.
+        """
+        people = as_whole("people", people)
+        both: tuple[bounds.Bounded, ...] = ("match among many", "match of a random one")
+        some, one = (bounds.evaluate(self.guarantee, self.threat, which, people=people) for which in both)
+        for found in (some, one):
+            require(len(found.values) > 0, f"This bound {next(iter(found.obstacles.values()), '')}.", ThreatError)
+        return some.values[0], one.values[0]
+
+    def sentence(self) -> str:
+        people = round_number_of_people(self.success, self.baseline, self.advantage)
+        right, more = (math.ceil(share * people - 1e-9) for share in (self.success, self.advantage))
+        return (
+            f"Of {people} people like this one, an attacker guesses at most {right} right{self._goal()} after seeing "
+            f"the report, {round(self.baseline * people)} without it; taking part adds at most {more}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return super().to_dict() | {
+            "guarantee": self.guarantee.to_dict(),
+            "advantage_bound": self.advantage_bound.to_dict(),
+            "success_bound": self.success_bound.to_dict(),
+            "worst_mechanism": (worst := self.worst_mechanism()) and worst.to_dict(),
+            "bounds": [value.to_dict() for value in self.on_advantage.values + self.on_success.values],
+            "obstacles": self.on_advantage.obstacles | self.on_success.obstacles,
+        }
+
+    def __repr__(self) -> str:
+        most = f"advantage<={significant_up(self.advantage)}, success<={significant_up(self.success)}"
+        return f"WorstCase({most}, baseline={self.baseline:.6g}, by {self.source})"
