@@ -20,7 +20,7 @@ from dprisk.auditing.code.randomness import set_aside
 from dprisk.auditing.code.recordings import Recorded
 from dprisk.auditing.evidence.design import Design
 from dprisk.auditing.evidence.learned import FrequencyScorer, Kernels, KernelScorer
-from dprisk.auditing.evidence.scores import GuessScorer, Scorer
+from dprisk.auditing.evidence.scores import GuessScorer, KnownScorer, Scorer
 from dprisk.auditing.evidence.suspects import Wanted, learned_designs
 from dprisk.errors import DpriskError, ParameterError, ThreatError
 from dprisk.guarantees import ApproxDP
@@ -302,7 +302,7 @@ def test_a_missing_bit_speaks_for_a_record_if_p_is_below_q(size: int, count: int
     logs = mechanism.log_likelihood(outputs)[:, records]
     scores = mechanism.scores(outputs, records)
     assert scores - scores.max(axis=1, keepdims=True) == pytest.approx(logs - logs.max(axis=1, keepdims=True), abs=1e-9)
-    best, lead = mechanism.leads(outputs, records)
+    best, lead = KnownScorer(mechanism).leads(outputs, records)
     ordered = np.sort(logs, axis=1)
     assert lead == pytest.approx(ordered[:, -1] - ordered[:, -2], abs=1e-9)
     assert np.array_equal(best[lead > 0], logs.argmax(axis=1)[lead > 0])

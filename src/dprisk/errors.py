@@ -122,6 +122,12 @@ def as_ends(low: Any, high: Any, error: type[DpriskError]) -> tuple[float, float
     return ends
 
 
+def require_relation(relation: str) -> None:
+    """Refuse what is no neighbouring relation."""
+    if relation not in ("replace-one", "add-remove"):
+        raise GuaranteeError(f"relation must be 'replace-one' or 'add-remove', got {relation!r}")
+
+
 def as_size(size: Any) -> int:
     """A number of possible records: at least 1."""
     return as_whole("size, the number of possible records,", size)

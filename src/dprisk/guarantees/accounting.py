@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.errors import GuaranteeError, TooLargeError, as_number, as_whole, require
-from dprisk.guarantees.base import Guarantee, Relation, require_relation
+from dprisk.errors import GuaranteeError, TooLargeError, as_number, as_whole, require, require_relation
+from dprisk.guarantees.base import Guarantee, Relation
 from dprisk.guarantees.notions import ZCDP, ApproxDP, GaussianDP, PureDP
 from dprisk.guarantees.profiles import GRID, PrivacyLoss
 from dprisk.tables import listed

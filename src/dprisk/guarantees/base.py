@@ -139,9 +139,3 @@ def as_rates(alpha: npt.ArrayLike) -> FloatArray:
     places = as_floats(alpha, "False positive rates", GuaranteeError)
     require(np.all((places >= 0) & (places <= 1)), "A false positive rate must lie in [0, 1].")
     return places
-
-
-def require_relation(relation: str) -> None:
-    """Refuse what is no neighbouring relation."""
-    if relation not in ("replace-one", "add-remove"):
-        raise GuaranteeError(f"relation must be 'replace-one' or 'add-remove', got {relation!r}")

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from dprisk.errors import GuaranteeError, as_epsilon, as_number, as_whole, require
-from dprisk.guarantees.base import Guarantee, Relation, as_rates, require_relation
+from dprisk.errors import GuaranteeError, as_epsilon, as_number, as_whole, require, require_relation
+from dprisk.guarantees.base import Guarantee, Relation, as_rates
 from dprisk.guarantees.curves import Knots, below_samples, from_profile, group_of_two, symmetric
 from dprisk.tables import as_floats
 from dprisk.types import FloatArray

@@ -52,9 +52,9 @@ class Mechanism(Adjustable):
         """log P(output | record), outputs x some records, up to a number that depends on the output only."""
         return self.log_likelihood(outputs)[:, records]
 
-    def leads(self, outputs: Any, records: IntArray) -> tuple[IntArray, FloatArray]:
-        """Which of some records (its place among them) is likeliest, and the lead of its log-likelihood."""
-        return leads(self.scores(outputs, records))
+    def leads(self, outputs: Any, records: IntArray) -> tuple[IntArray, FloatArray] | None:
+        """Which of some records is likeliest, and by how much, where that takes less than their scores; else None."""
+        return None
 
     def labelled(self, labels: Iterable[Any] | None) -> Self:
         """The same with a name for each record; a prior with labels must then list the same ones in the same order."""
@@ -97,7 +97,7 @@ class Mechanism(Adjustable):
     def restricted(self, records: npt.ArrayLike) -> Mechanism | None:
         """The mechanism that reports what the output tells of some records, for these alone: they become 0, 1, ...
 
-        It is a post-processing, and `scores` and `leads` of these records are the same for both. None if no simpler
+        It is a post-processing, and `scores` of these records are the same for both. None if no simpler
         mechanism than this one is known.
         """
         numbers = self._records(records)
@@ -345,13 +345,6 @@ class Repeated(Wrapped):
 def whole_below(values: AnyArray, limit: Any) -> bool:
     """Whether all are whole numbers from 0 to below a limit."""
     return np.issubdtype(values.dtype, np.integer) and bool(np.all((values >= 0) & (values < limit)))
-
-
-def leads(scores: FloatArray) -> tuple[IntArray, FloatArray]:
-    """The place of the largest score in each row of at least two, and how far it leads the second."""
-    two = np.partition(scores, -2, axis=1)[:, -2:]
-    possible = two[:, 1] > -np.inf  # for one of the records; otherwise none leads
-    return scores.argmax(axis=1), np.subtract(two[:, 1], two[:, 0], where=possible, out=np.zeros(len(two)))
 
 
 def _pairwise_knots(table: FloatArray, record: int) -> Knots:

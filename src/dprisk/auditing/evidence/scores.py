@@ -18,9 +18,15 @@ import numpy as np
 from dprisk.attacks.estimate import Guesser
 from dprisk.errors import TargetError, as_whole, fail
 from dprisk.mechanisms import Mechanism
-from dprisk.mechanisms.base import leads
 from dprisk.mechanisms.combined import number_of
 from dprisk.types import FloatArray, IntArray
+
+
+def leads(scores: FloatArray) -> tuple[IntArray, FloatArray]:
+    """The place of the largest score in each row of at least two, and how far it leads the second."""
+    two = np.partition(scores, -2, axis=1)[:, -2:]
+    possible = two[:, 1] > -np.inf  # for one of the records; otherwise none leads
+    return scores.argmax(axis=1), np.subtract(two[:, 1], two[:, 0], where=possible, out=np.zeros(len(two)))
 
 
 class Scorer(ABC):
@@ -58,7 +64,7 @@ class KnownScorer(Scorer):
 
     def leads(self, outputs: Any, records: IntArray) -> tuple[IntArray, FloatArray]:
         with self._understood(outputs):
-            return self.mechanism.leads(outputs, records)
+            return self.mechanism.leads(outputs, records) or leads(self.mechanism.scores(outputs, records))
 
     @contextmanager
     def _understood(self, outputs: Any) -> Iterator[None]:
