@@ -10,7 +10,7 @@ from dprisk.auditing.certify.claim import Terms, as_claim
 from dprisk.auditing.code.randomness import block_generator
 from dprisk.auditing.code.recordings import Recorded
 from dprisk.auditing.code.target import versions
-from dprisk.auditing.evidence.suspects import Wanted, learned_designs
+from dprisk.auditing.evidence.suspects import Wanted, learned_design
 from dprisk.auditing.report import AuditReport
 from dprisk.errors import InputFileError, require
 from dprisk.guarantees import Guarantee
@@ -35,7 +35,7 @@ def audit_recorded(runs: Recorded, claim: float | Guarantee, *, alpha: float = 0
     )
     order = rng.permutation(codes.size)
     learn, rest = order[: codes.size // 2], order[codes.size // 2 :]
-    (design,) = learned_designs(outputs[learn], codes[learn], Wanted(rest.size, terms.alpha, terms.claim.delta))
+    design = learned_design(outputs[learn], codes[learn], Wanted(rest.size, terms.alpha, terms.claim.delta))
     waiting = [list(rest[codes[rest] == record]) for record in design.universe]
     drawn: list[tuple[int, int]] = []
     while all(waiting):

@@ -11,6 +11,7 @@ from dprisk.answers import Answer, Row
 from dprisk.auditing.certify.claim import Consequence
 from dprisk.auditing.certify.counts import Counts
 from dprisk.auditing.evidence.experiment import Attack, Experiment
+from dprisk.auditing.evidence.witness import Witness
 from dprisk.errors import fail
 from dprisk.guarantees import ApproxDP
 from dprisk.rounding import decimals_down, decimals_up, significant_down, sure
@@ -36,6 +37,7 @@ class AuditReport(Answer):
     anytime: bool
     seed: int
     seconds: float
+    witness: Witness | None = None
 
     @property
     def name(self) -> str:
@@ -111,7 +113,8 @@ class AuditReport(Answer):
             claim = f"{self.claim.told} (tested as {claim})"
         certified = f"its true epsilon is at least {decimals_down(self.epsilon_certified, 3)} ({sure(self.alpha)})"
         if self.verdict == "violated":
-            return f"{self.name} breaks its promise of {claim}: {certified}."
+            seen = f" {self.witness.sentence()}" if self.witness else ""
+            return f"{self.name} breaks its promise of {claim}: {certified}.{seen}"
         if self.verdict == "undecided":
             return f"The claim of {claim} by {self.name} is undecided after {self.runs} runs; {certified}."
         return f"{self.runs} runs of {self.name} are consistent with {claim}; {certified}."
@@ -174,6 +177,7 @@ class AuditReport(Answer):
             "target": self.target,
             "seed": self.seed,
             "seconds": self.seconds,
+            "witness": self.witness and self.witness.to_dict(),
         }
 
     def __repr__(self) -> str:

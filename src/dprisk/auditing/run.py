@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import closing, nullcontext
 from typing import Any
 
 from dprisk.auditing.certify.claim import Terms, as_claim
@@ -12,6 +13,7 @@ from dprisk.auditing.code.target import versions
 from dprisk.auditing.evidence.choosing import Look, choose
 from dprisk.auditing.report import AuditReport
 from dprisk.auditing.running.plan import Watch, carry_out
+from dprisk.auditing.running.store import Store, identity
 from dprisk.auditing.running.workers import Running
 from dprisk.errors import require
 from dprisk.guarantees import Guarantee
@@ -61,20 +63,26 @@ def audit(
     target = read(subject, records, running.timeout)
     promise = as_claim(target.claim if claim is None else claim, target.mechanism)
     terms = Terms(promise, runs, alpha, seed, stop_early)
-    setup = choose(target, terms, threat, look, again=running.store is not None)
-    tally, interrupted = carry_out(setup, terms, running, watch)
+    with (
+        nullcontext()
+        if running.store is None
+        else closing(Store(running.store, identity(target, terms, look))) as store
+    ):
+        setup = choose(target, terms, threat, look, store)
+        found = carry_out(setup, terms, running, store, watch)
     report = AuditReport(
         target=target.describe() | {"versions": versions()},
         claim=terms.claim,
-        tally=tally,
-        design=setup.design,
+        tally=found.tally,
+        design=found.design,
         alpha=terms.alpha,
         planned=terms.runs,
-        anytime=stop_early or interrupted,
+        anytime=stop_early or found.interrupted,
         seed=terms.seed,
         seconds=time.perf_counter() - started,
+        witness=found.design.witness(found.tally, terms.claim, found.past),
     )
-    if interrupted:
+    if found.interrupted:
         raise AuditInterrupted(report)
     return report
 

@@ -71,7 +71,6 @@ def audit_command() -> Command:
             option("alpha", float, "Chance that the certificate is wrong.", default=0.01, show_default=True),
             option("seed", int, "Same seed, same report.", default=0, show_default=True),
             option("attack", str, "Guess by this attack of `dprisk catalogue`, not by the likelihood.", metavar="NAME"),
-            option("designs", int, "Sets of suspects that share the runs.", default=1, show_default=True),
             option("stop_early", bool, "Stop as soon as the claim is refuted."),
             option("jobs", int, "Worker processes.", default=1, show_default=True),
             option("cluster", str, "Run on a dask cluster instead, as in tcp://host:8786.", metavar="ADDRESS"),
@@ -122,7 +121,7 @@ def _run(given: Options, typed: set[str]) -> AuditReport:
         told = "--timeout is kept in local processes only; leave it out with a --cluster."
         require(given["timeout"] is None, told)
     law = subject if isinstance(subject, Mechanism) else family or subject.mechanism
-    look = Look(family, _attack(given["attack"], law, threat), given["designs"])
+    look = Look(family, _attack(given["attack"], law, threat))
     delta = given["delta"] or 0.0
 
     def known(tally: Any) -> str:

@@ -34,7 +34,12 @@ def log_e_value(counts: Counts, epsilon: float, delta: float = 0.0) -> float:
     rare and nearly certain success alike. The weights fall slowly away from d = 0.1. Rounded down by 1e-14 of the size
     of the sum, so that computed values are e-values too.
     """
-    return _log_evidence(counts, as_epsilon(epsilon), as_epsilon(epsilon), as_delta(delta))
+    return log_e_value_of([counts], epsilon, delta)
+
+
+def log_e_value_of(parts: Sequence[Counts], epsilon: float, delta: float = 0.0) -> float:
+    """The same of one attacker who was put before several numbers of suspects."""
+    return _log_evidence(parts, as_epsilon(epsilon), as_epsilon(epsilon), as_delta(delta))
 
 
 def anytime_epsilon(counts: Counts, alpha: float, delta: float = 0.0) -> float:
@@ -48,20 +53,24 @@ def anytime_epsilon(counts: Counts, alpha: float, delta: float = 0.0) -> float:
     answers are smallest at its end and those of abstentions at its start, and these are taken. At delta = 0
     abstentions do not count, the e-value falls with epsilon and the walk is a bisection.
     """
-    return anytime_epsilon_of_several([counts], alpha, delta)
+    return anytime_epsilon_of_several([[counts]], alpha, delta)
 
 
-def anytime_epsilon_of_several(parts: Sequence[Counts], alpha: float, delta: float = 0.0) -> float:
-    """The same for the average of the e-values of several counts, of other runs or the same.
+def anytime_epsilon_of_several(
+    attackers: Sequence[Sequence[Counts]], alpha: float, delta: float = 0.0, weights: Sequence[float] | None = None
+) -> float:
+    """The same for several attackers, each with its counts, one for each number of suspects that it was put before.
 
-    The average is an e-value of the same claim (`combine_e_values`), and over a step of the walk it is at least the
-    average of what each is at least.
+    The e-value of an attacker is the mixture of the products over all its runs, whatever their numbers of suspects. The
+    weighted average of e-values is an e-value of the same claim (`combine_e_values`): the price of k attackers is log k,
+    however they depend on each other and whenever they change their rules by what earlier runs showed (theory, 4.4).
+    Over a step of the walk the average is at least the average of what each is at least.
     """
     alpha, delta = as_alpha(alpha), as_delta(delta)
     enough = -math.log(alpha)
 
     def evidence(first: float, last: float) -> float:
-        return combine_e_values([_log_evidence(counts, first, last, delta) for counts in parts])
+        return combine_e_values([_log_evidence(parts, first, last, delta) for parts in attackers], weights)
 
     if evidence(0.0, 0.0) < enough:
         return 0.0
@@ -75,22 +84,27 @@ def anytime_epsilon_of_several(parts: Sequence[Counts], alpha: float, delta: flo
     return epsilon
 
 
-def combine_e_values(logs: Sequence[float]) -> float:
+def combine_e_values(logs: Sequence[float], weights: Sequence[float] | None = None) -> float:
     """The log of the average of e-values, given by their logs: again an e-value for the same claim.
 
-    E[sum E_i / n] <= 1 by linearity, however the E_i depend on each other. E-processes may be averaged while they run.
+    E[sum w_i E_i] <= 1 by linearity, however the E_i depend on each other. E-processes may be averaged while they run,
+    with weights that add up to 1 and are fixed beforehand; equal ones if none are given.
     """
     require(len(logs) > 0 and not np.isnan(logs).any(), "Give at least one log e-value, each a number, in a list.")
-    return log_sum_exp(np.asarray(logs, dtype=float) + np.log(1 / len(logs)))
+    shares = np.full(len(logs), 1 / len(logs)) if weights is None else np.asarray(weights, dtype=float)
+    return log_sum_exp(np.asarray(logs, dtype=float) + np.log(shares))
 
 
-def _log_evidence(counts: Counts, first: float, last: float, delta: float) -> float:
+def _log_evidence(parts: Sequence[Counts], first: float, last: float, delta: float) -> float:
     """At most the log e-value of every claim from first to last, and that of the claim if they are the same."""
-    up, down, _ = _log_factors(last, counts.size, delta)
-    parts = [counts.correct * up, counts.wrong * down]
-    if delta > 0:
-        parts.append((counts.runs - counts.answered) * _log_factors(first, counts.size, delta)[2])
-    return log_sum_exp(LOG_WEIGHTS + np.sum(parts, axis=0) - ROUNDING * np.sum(np.abs(parts), axis=0))
+    total, sizes = np.zeros(STEPS.size), np.zeros(STEPS.size)
+    for counts in parts:
+        up, down, _ = _log_factors(last, counts.size, delta)
+        terms = [counts.correct * up, counts.wrong * down]
+        if delta > 0:
+            terms.append((counts.runs - counts.answered) * _log_factors(first, counts.size, delta)[2])
+        total, sizes = total + np.sum(terms, axis=0), sizes + np.sum(np.abs(terms), axis=0)
+    return log_sum_exp(LOG_WEIGHTS + total - ROUNDING * sizes)
 
 
 def _log_factors(epsilon: float, size: int, delta: float) -> tuple[FloatArray, FloatArray, FloatArray]:

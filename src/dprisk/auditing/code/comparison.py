@@ -34,7 +34,7 @@ def _mostly_numbers(outputs: AnyArray) -> AnyArray:
     """Objects most of which are numbers, or vectors of one length, as these, and the rest as not a number.
 
     So a rare None hides nothing. Numbers that would be rounded count among the rest, and tuples are compared as a whole
-    unless they are vectors, which have no entries but floats and are not all seen again and again.
+    unless they are vectors, which hold floats and perhaps whole numbers and are not all seen again and again.
     """
     if not isinstance(outputs, np.ndarray) or outputs.dtype.kind != "O" or outputs.size == 0:
         return outputs
@@ -48,7 +48,8 @@ def _mostly_numbers(outputs: AnyArray) -> AnyArray:
 def _shape(value: Any) -> tuple[int, ...] | None:
     """The shape of a number that floats hold, or of a vector of floats; None of anything else."""
     if isinstance(value, tuple):
-        return (len(value),) if value and all(isinstance(entry, float) for entry in value) else None
+        numbers = all(isinstance(entry, float | int) for entry in value)
+        return (len(value),) if numbers and any(isinstance(entry, float) for entry in value) else None
     try:
         held = isinstance(value, int | float | np.number) and (value != value or float(value) == value)
     except OverflowError:

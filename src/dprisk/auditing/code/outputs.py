@@ -1,6 +1,7 @@
 """What audited code returned, as arrays: one rule for all outputs, run here or recorded elsewhere."""
 
 import contextlib
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,11 +17,12 @@ _NUMBER = (bool, int, float, np.bool_, np.integer, np.floating)
 def as_outputs(outputs: Sequence[Any]) -> AnyArray:
     """Outputs along the first axis.
 
-    - Numbers become a bool, integer or float array; lists or arrays of numbers, all of one shape, the rows of a larger
-      array.
-    - Anything else becomes a one-dimensional array of objects that can be counted: text, tuples such as
-      (value, seed), sets. Lists, arrays and sets inside a tuple become tuples and frozen sets.
-    - Lists of unequal length and objects that are only equal to themselves are refused.
+    - Numbers of one kind become a bool, integer or float array; lists or arrays of numbers, all of one kind and shape,
+      the rows of a larger array.
+    - Anything else becomes a one-dimensional array of objects that can be counted: text, None, tuples such as
+      (value, seed), sets. Lists, arrays, tables and tensors become tuples, dicts and dataclasses tuples of their
+      entries. What differs from output to output stays visible: 0 beside 0.0, a shorter list, a float32.
+    - Objects that are only equal to themselves are refused.
 
     >>> as_outputs([1, 0, 2]), as_outputs([[True, False], [True, True]]).shape
     (array([1, 0, 2]), (2, 2))
@@ -35,13 +37,27 @@ def as_outputs(outputs: Sequence[Any]) -> AnyArray:
     if (plain := _plain(values, kinds)) is not None:
         return plain
     if values and all(issubclass(kind, _NUMBER) for kind in kinds):
-        array = np.asarray(values)
-        whole = all(issubclass(kind, bool | int | np.bool_ | np.integer) for kind in kinds)
-        return array if array.dtype.kind in ("biu" if whole else "f") else _objects(values)  # whole beyond 64 bits
+        return numbers_of_one_kind(values) if len({_kind(kind) for kind in kinds}) == 1 else _objects(values)
     if values and all(issubclass(kind, list | np.ndarray) for kind in kinds):
         even = _even_rows(values, kinds)
         return _rows(values) if even is None else even
     return as_objects(values)
+
+
+def numbers_of_one_kind(values: list[Any]) -> AnyArray:
+    """Numbers as an array, whatever types they have; as objects where whole ones do not fit in 64 bits."""
+    array = np.asarray(values)
+    whole = all(isinstance(value, bool | int | np.bool_ | np.integer) for value in values)
+    return array if array.dtype.kind in ("biu" if whole else "f") else _objects(values)
+
+
+def _kind(number: type) -> str:
+    """What a reader can tell of the type of a number: Python's and numpy's are written alike, narrow floats are not."""
+    if issubclass(number, bool | np.bool_):
+        return "bool"
+    if issubclass(number, int | np.integer):
+        return "whole"
+    return "float" if issubclass(number, float) else number.__name__
 
 
 def _plain(values: list[Any], kinds: set[type]) -> AnyArray | None:
@@ -56,6 +72,8 @@ def _plain(values: list[Any], kinds: set[type]) -> AnyArray | None:
 def _even_rows(values: list[Any], kinds: set[type]) -> AnyArray | None:
     """What `_rows` gives, quicker, of arrays of one shape, or of lists of Python's numbers; None of others."""
     if kinds == {np.ndarray}:
+        if len({value.dtype for value in values}) > 1:
+            return None
         with contextlib.suppress(ValueError):  # unequal shapes
             stacked = np.asarray(values)
             return stacked if stacked.dtype.kind in "biuf" else None
@@ -80,19 +98,13 @@ def _bits(entries: list[Any]) -> AnyArray | None:
 
 def _rows(values: list[Any]) -> AnyArray:
     """Lists and arrays of one shape, stacked."""
+    if len({value.dtype if isinstance(value, np.ndarray) else None for value in values}) > 1:
+        return as_objects(values)
     lists = all(type(value) is list for value in values)
     try:
         stacked = np.asarray(values) if lists else np.stack([np.asarray(value) for value in values])
-    except ValueError:
-        such = ""
-        with contextlib.suppress(ValueError):  # a row is ragged itself
-            shapes = sorted({np.asarray(value).shape for value in values})
-            such = f", such as {shapes[0]} and {shapes[-1]}"
-        fail(
-            f"The outputs are lists or arrays of unequal shape{such}; return tuples, which are compared as a whole, or "
-            "rows of equal length.",
-            TargetError,
-        )
+    except ValueError:  # unequal shapes
+        return as_objects(values)
     if stacked.dtype.kind in "biuf" and not _rounds(stacked, values):
         return stacked
     return as_objects(values)
@@ -119,11 +131,17 @@ def _frozen(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return tuple(_frozen(entry) for entry in value)
     if isinstance(value, np.ndarray):
-        return _frozen(value.tolist())
+        return tuple(value.ravel()) if value.dtype.kind == "f" and value.dtype != float else _frozen(value.tolist())
     if isinstance(value, set | frozenset):
         return frozenset(_frozen(entry) for entry in value)
+    if isinstance(value, dict):
+        return tuple((_frozen(key), _frozen(entry)) for key, entry in value.items())
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return tuple(_frozen(getattr(value, field.name)) for field in dataclasses.fields(value))
     if isinstance(value, np.generic):
-        return value.item()
+        return value if isinstance(value, np.floating) and not isinstance(value, float) else value.item()
+    if not isinstance(value, str | bytes) and hasattr(value, "__array__"):  # data frames, series, tensors
+        return _frozen(np.asarray(value))
     kind: Any = type(value)
     if kind.__hash__ is None:
         fail(f"An output is a {kind.__name__}, which cannot be compared; return numbers, text or tuples.", TargetError)

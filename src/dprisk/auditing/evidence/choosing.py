@@ -11,15 +11,16 @@ import numpy as np
 from dprisk.auditing.certify.claim import Terms
 from dprisk.auditing.code.randomness import block_generator
 from dprisk.auditing.code.target import Target
+from dprisk.auditing.evidence.attackers import Past
 from dprisk.auditing.evidence.design import Design
 from dprisk.auditing.evidence.experiment import Experiment
 from dprisk.auditing.evidence.guessing import choose_guessing
 from dprisk.auditing.evidence.learned import EVERY, Classifier, Learner
+from dprisk.auditing.evidence.portfolio import Portfolio
 from dprisk.auditing.evidence.restriction import restricted
 from dprisk.auditing.evidence.scores import GuessScorer, KnownScorer, Scorer
-from dprisk.auditing.evidence.several import Several
-from dprisk.auditing.evidence.suspects import Wanted, known_designs, pilot_designs
-from dprisk.errors import ThreatError, as_whole, fail, require
+from dprisk.auditing.evidence.suspects import Wanted, known_design, learned_design, pilot_past
+from dprisk.errors import ThreatError, fail, require
 from dprisk.exact import require_match
 from dprisk.mechanisms import Mechanism
 from dprisk.threat.threat import Threat
@@ -27,21 +28,19 @@ from dprisk.threat.threat import Threat
 
 @dataclass(frozen=True)
 class Look:
-    """How an audit looks for a leak. By default it learns in pilot runs what to look for.
+    """What an audit looks at first. By default it learns that in pilot runs.
 
-    `family` is a mechanism that the code claims to be: its likelihood then decides, whatever the code does. Of a
-    mechanism of dprisk it is known already.
+    `family` is a mechanism that the code claims to be: its likelihood is the best to go by if it is one. Of a mechanism
+    of dprisk it is known already.
 
     `scorer` is another attack. A `Scorer`, or anything that guesses, is taken as it is. A `Learner`, or a classifier
     with `fit` and `predict_proba`, is trained on pilot runs first.
 
-    With several `designs` that many sets of suspects share the runs and alpha, for code whose pilot runs cannot tell
-    where it leaks: weaker where they can, stronger where they point at the wrong records.
+    Code is looked at by attackers who learn as they go as well, so that neither can hide a leak.
     """
 
     family: Mechanism | None = None
     scorer: Any = None
-    designs: int = 1
 
     def __post_init__(self) -> None:
         if not (self.family is None or isinstance(self.family, Mechanism)):
@@ -51,7 +50,6 @@ class Look:
                 "scorer must be a Scorer, a Learner, a classifier with fit and predict_proba, or an attack with guess; "
                 f"got {self.scorer!r}{', a class: give an object of it' if isinstance(self.scorer, type) else ''}"
             )
-        object.__setattr__(self, "designs", as_whole("designs", self.designs))
 
     def evidence(self, target: Target) -> tuple[Scorer | None, Sequence[Learner]]:
         """What the attacker goes by: a scorer, or None and the learners to try in the pilot."""
@@ -72,42 +70,52 @@ class Look:
 
 @dataclass(frozen=True)
 class Setup:
-    """What is audited, by which experiment, and what is really drawn and judged if that is less (see `restriction`)."""
+    """What is audited, by which experiment, and what is really drawn and judged if that is less (see `restriction`).
+
+    `past` are the pilot runs that the experiment was learned from.
+    """
 
     target: Target
     design: Experiment[Any]
     drawn: tuple[Target, Experiment[Any]] | None = None
+    past: Past | None = None
 
 
-def choose(target: Target, terms: Terms, threat: Threat | None, look: Look, again: bool) -> Setup:
-    """The experiment for a target; with `again` only one that would be chosen again, as an audit with a store needs."""
+def choose(target: Target, terms: Terms, threat: Threat | None, look: Look, store: Any = None) -> Setup:
+    """The experiment for a target; a store keeps the pilot, so that the same one is chosen when the audit goes on."""
     scorer, learners = look.evidence(target)
-    require(
-        not again or target.reproducible or scorer is not None,
-        f"{target.name} cannot be seeded: its pilot runs, and with them the audit, would be others when it goes "
-        "on from a store. Give the mechanism that it claims to be as `family`, or leave out the store.",
-    )
     rng = block_generator(terms.seed, -1)
     if threat is not None:
-        require(look.designs == 1, "Under a threat there is one attack: leave out `designs`.")
+        require(
+            store is None or target.reproducible or scorer is not None,
+            f"{target.name} cannot be seeded: its pilot runs, and with them the audit, would be others when it goes "
+            "on from a store. Give the mechanism that it claims to be as `family`, or leave out the store.",
+        )
         _require_same_records(target, threat)
         return Setup(target, choose_guessing(target, threat, scorer, learners, terms, rng))
-    wanted = Wanted.share(terms, look.designs)
-    if scorer is None:
-        return Setup(target, _together(pilot_designs(target, wanted, learners, rng)))
-    if isinstance(scorer, KnownScorer):
-        design = _together(known_designs(scorer, wanted, rng))
+    wanted = Wanted(terms.aim, terms.alpha, terms.claim.delta)
+    if isinstance(scorer, KnownScorer) and type(target.mechanism).__module__.startswith("dprisk."):
+        design = known_design(scorer, wanted, rng)
         return Setup(target, design, restricted(target, design))
-    require(look.designs == 1, "A scorer is taken as it is, with all records as suspects: leave out `designs`.")
-    return Setup(target, Design(np.arange(target.size), 1e-9, scorer))
+
+    def pilot() -> Past:
+        return pilot_past(target, wanted, rng)
+
+    past = pilot() if store is None else store.pilot(pilot)
+    rng = block_generator(terms.seed, -1).spawn(1)[0]  # whether the pilot was run or read
+    if scorer is None:
+        main = learned_design(past.seen.outputs, past.records, wanted, learners)
+    elif isinstance(scorer, KnownScorer):
+        main = known_design(scorer, wanted, rng)
+    else:
+        main = Design(np.arange(target.size), 1e-9, scorer)
+    if isinstance(past.seen.outputs, tuple):  # pairs, as of a product: there is nothing that learns from them
+        return Setup(target, main)
+    return Setup(target, Portfolio.begun(main, target.records, terms.claim.epsilon, past), past=past)
 
 
 def _attacks(scorer: Any) -> bool:
     return not isinstance(scorer, type) and (hasattr(scorer, "predict_proba") or hasattr(scorer, "guess"))
-
-
-def _together(designs: Sequence[Design]) -> Design | Several:
-    return designs[0] if len(designs) == 1 else Several(tuple(designs))
 
 
 def _require_same_records(target: Target, threat: Any) -> None:

@@ -1,7 +1,7 @@
 """What every audit has in common: runs that add up to a tally, and what follows from it.
 
-`Design` names suspects and abstains, `Guessing` attacks under a threat, `Several` runs designs side by side; blocks,
-stores and reports know nothing but this.
+`Design` names suspects and abstains, `Guessing` attacks under a threat, a `Portfolio` has attackers who keep learning;
+blocks, stores and reports know nothing but this.
 """
 
 from __future__ import annotations
@@ -71,6 +71,7 @@ class Experiment(ABC, Generic[T]):
     """
 
     universe: IntArray
+    learns: bool = False  # whether it is told of finished blocks (`after`), and judges the next ones by them
 
     @property
     def size(self) -> int:
@@ -89,6 +90,18 @@ class Experiment(ABC, Generic[T]):
     @abstractmethod
     def tally(self, outputs: Any, drawn: IntArray) -> T:
         """What runs gave whose targets were drawn so."""
+
+    def judged(self, seen: Any, drawn: IntArray) -> T:
+        """As `tally`, of outputs as they are looked at (`Seen`), if it learns."""
+        return self.tally(seen.outputs, drawn)
+
+    def after(self, past: Any) -> Self:
+        """The same experiment with what earlier runs teach; their outputs and records are told if it learns."""
+        return self
+
+    def witness(self, tally: T, claim: ApproxDP, past: Any) -> Any:
+        """What gives the code away, to be shown to people; None where nothing does."""
+        return None
 
     @property
     @abstractmethod

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from dprisk.attacks.estimate import Guesser
+from dprisk.auditing.code.outputs import numbers_of_one_kind
 from dprisk.errors import TargetError, as_whole, fail
 from dprisk.mechanisms import Mechanism
 from dprisk.mechanisms.combined import number_of
@@ -60,10 +61,11 @@ class KnownScorer(Scorer):
 
     def scores(self, outputs: Any, records: IntArray) -> FloatArray:
         with self._understood(outputs):
-            return self.mechanism.scores(outputs, records)
+            return self.mechanism.scores(_plain(outputs), records)
 
     def leads(self, outputs: Any, records: IntArray) -> tuple[IntArray, FloatArray]:
         with self._understood(outputs):
+            outputs = _plain(outputs)
             return self.mechanism.leads(outputs, records) or leads(self.mechanism.scores(outputs, records))
 
     @contextmanager
@@ -104,3 +106,13 @@ class GuessScorer(Scorer):
 
     def describe(self) -> str:
         return f"guesses of {type(self.guesser).__name__}"
+
+
+def _plain(outputs: Any) -> Any:
+    """Numbers of several types, such as 0 beside 0.5, as a mechanism reports them."""
+    if not isinstance(outputs, np.ndarray) or outputs.dtype.kind != "O":
+        return outputs
+    values = outputs.tolist()
+    return (
+        numbers_of_one_kind(values) if all(isinstance(value, int | float | np.number) for value in values) else outputs
+    )

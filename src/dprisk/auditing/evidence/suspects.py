@@ -6,19 +6,20 @@ They are chosen before the runs that certify, so as to make the expected certifi
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
 
-from dprisk.auditing.certify.claim import Terms
 from dprisk.auditing.certify.counts import expected_certificates
 from dprisk.auditing.code.comparison import comparable
 from dprisk.auditing.code.target import Target
+from dprisk.auditing.evidence.attackers import Past
 from dprisk.auditing.evidence.design import Design
 from dprisk.auditing.evidence.learned import EVERY, Learner
 from dprisk.auditing.evidence.scores import KnownScorer, Scorer, leads
+from dprisk.auditing.evidence.views import Seen
 from dprisk.errors import MechanismError, require
 from dprisk.mechanisms import Mechanism, SetProtocol
 from dprisk.types import AnyArray, FloatArray, IntArray
@@ -39,60 +40,51 @@ CERTAIN = 1e6  # a lead that no margin needs to exceed, infinite ones among them
 
 @dataclass(frozen=True)
 class Wanted:
-    """What each of `count` designs is for: a certificate at this alpha and delta, from so many runs."""
+    """What a design is for: a certificate at this alpha and delta, from so many runs."""
 
     runs: int
     alpha: float
     delta: float
-    count: int = 1
-
-    @classmethod
-    def share(cls, terms: Terms, count: int) -> Wanted:
-        """Designs that share the runs and alpha of an audit."""
-        return cls(max(1, terms.aim // count), terms.alpha / count, terms.claim.delta, count)
 
     def worth(self, right: FloatArray, wrong: FloatArray, suspects: int) -> FloatArray:
         """The certificates to expect where a run is answered right and wrong with these chances."""
         return expected_certificates(right, wrong, self.runs, suspects, self.alpha, self.delta)
 
 
-def known_designs(scorer: KnownScorer, wanted: Wanted, rng: np.random.Generator) -> list[Design]:
-    """Up to `wanted.count` designs with other suspects each, the largest expected certificates first.
+def known_design(scorer: KnownScorer, wanted: Wanted, rng: np.random.Generator) -> Design:
+    """The design with the largest expected certificate.
 
-    They are tried on the mechanism that the likelihood is of, not on the code under test.
+    Designs are tried on the mechanism that the likelihood is of, not on the code under test.
     """
     if isinstance(scorer.mechanism, SetProtocol):
         return _for_sets(scorer, scorer.mechanism, wanted, rng)
     return _by_trying(scorer, wanted, rng)
 
 
-def _for_sets(scorer: KnownScorer, protocol: SetProtocol, wanted: Wanted, rng: np.random.Generator) -> list[Design]:
+def _for_sets(scorer: KnownScorer, protocol: SetProtocol, wanted: Wanted, rng: np.random.Generator) -> Design:
     """Answer if exactly one suspect is in the reported set: how often that is right and wrong is known.
 
-    All suspects are equally good; several designs differ in who they are and, where the best has all, in their number.
+    All suspects are equally good.
     """
     sizes = np.union1d(_sizes(protocol.size, protocol.epsilon), [protocol.size])
     right, wrong = protocol.hit(sizes - 1), (sizes - 1) * protocol.miss(sizes - 1)
     margin = protocol.epsilon * (1 - 1e-9) or 1e-9
-    orders = [rng.permutation(protocol.size) for _ in range(wanted.count)]
-    found = [
-        (value, Design(order[:size], margin, scorer))
+    order = rng.permutation(protocol.size)
+    return _best(
+        (
+            float(wanted.worth(right[place, None], wrong[place, None], int(size))[0]),
+            Design(order[:size], margin, scorer),
+        )
         for place, size in enumerate(sizes)
-        for value in wanted.worth(right[place, None], wrong[place, None], int(size)).tolist()
-        for order in orders
-    ]
-    return _with_other_suspects(found, wanted.count)
+    )
 
 
-def _with_other_suspects(found: list[tuple[float, Design]], count: int) -> list[Design]:
-    """The designs of largest worth, at most one for the same suspects."""
-    best: dict[frozenset[int], Design] = {}
-    for _, design in sorted(found, key=lambda pair: -float(f"{pair[0]:.9e}")):  # the first of nearly equal ones
-        best.setdefault(frozenset(design.universe.tolist()), design)
-    return list(best.values())[:count]
+def _best(found: Iterable[tuple[float, Design]]) -> Design:
+    """The design of largest worth, the first of nearly equal ones."""
+    return max(found, key=lambda pair: float(f"{pair[0]:.9e}"))[1]
 
 
-def _by_trying(scorer: KnownScorer, wanted: Wanted, rng: np.random.Generator) -> list[Design]:
+def _by_trying(scorer: KnownScorer, wanted: Wanted, rng: np.random.Generator) -> Design:
     """Sizes up to a few times e^epsilon and distant pairs are tried.
 
     What an answer is right with is read off the likelihood: for tiny rates of error no pilot would see one. Once a few
@@ -115,7 +107,7 @@ def _by_trying(scorer: KnownScorer, wanted: Wanted, rng: np.random.Generator) ->
             found.append((worth, Design(universe, margin, scorer)))
         if worse == MOST_WORSE:
             break
-    return _with_other_suspects(found, wanted.count)
+    return _best(found)
 
 
 def _epsilon(mechanism: Mechanism) -> float:
@@ -147,13 +139,11 @@ def _distant_pairs(scorer: KnownScorer, rng: np.random.Generator) -> list[IntArr
     return [every[places] for places in _suspects(scores, trial, every)[1 : 1 + PAIRS]]
 
 
-def pilot_designs(
-    target: Target, wanted: Wanted, learners: Sequence[Learner], rng: np.random.Generator
-) -> list[Design]:
-    """Designs learned from pilot runs of the code itself, as many for each of the records that are looked at."""
+def pilot_past(target: Target, wanted: Wanted, rng: np.random.Generator) -> Past:
+    """Pilot runs of the code itself, as many of each of the records that are looked at."""
     every = rng.permutation(target.size)[:MOST_LEARNED]
-    pilot = rng.permutation(np.repeat(every, pilot_runs(every.size, wanted.count * wanted.runs)))
-    return learned_designs(target.sample(pilot, rng), pilot, wanted, learners)
+    pilot = rng.permutation(np.repeat(every, pilot_runs(every.size, wanted.runs)))
+    return Past(Seen(target.sample(pilot, rng)), pilot)
 
 
 def pilot_runs(records: int, runs: int) -> int:
@@ -161,10 +151,8 @@ def pilot_runs(records: int, runs: int) -> int:
     return min(MOST_LEARNING_RUNS, max(LEARNING_RUNS, round(LEARNING_SHARE * runs / records)))
 
 
-def learned_designs(
-    outputs: AnyArray, records: IntArray, wanted: Wanted, learners: Sequence[Learner] = EVERY
-) -> list[Design]:
-    """The best designs by pilot runs in random order.
+def learned_design(outputs: AnyArray, records: IntArray, wanted: Wanted, learners: Sequence[Learner] = EVERY) -> Design:
+    """The best design by pilot runs in random order.
 
     Each third of them is scored by what the other two teach, so that every run helps to choose, and none is judged by
     what it taught itself. The scores of the design are those that the last two thirds teach.
@@ -181,7 +169,7 @@ def learned_designs(
             for scorer, others in zip(scorers, rest, strict=True):
                 scores[~others] = scorer.scores(outputs[~others], every)
             found += _tried(scorers[0], scores, fold, records, every, wanted)
-    return _with_other_suspects(found, wanted.count)
+    return _best(found)
 
 
 def _tried(

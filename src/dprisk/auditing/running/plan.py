@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,17 +16,21 @@ import numpy as np
 from dprisk.auditing.certify.claim import Terms
 from dprisk.auditing.code.randomness import block_generator, kept, set_aside
 from dprisk.auditing.code.target import Target
+from dprisk.auditing.evidence.attackers import Past, together
 from dprisk.auditing.evidence.choosing import Setup
 from dprisk.auditing.evidence.experiment import Experiment
-from dprisk.auditing.running.store import Store, identity
+from dprisk.auditing.evidence.views import Seen, joined
+from dprisk.auditing.running.store import Block, Store
 from dprisk.auditing.running.workers import Running, run_by_workers
 from dprisk.errors import InputFileError, require
+from dprisk.types import IntArray
 
 BLOCK = 10_000  # runs of a known mechanism in a block
 CALLS = 1000  # runs of unknown code in a block at least, and those whose outputs are held at once
 MOST_CALLS = 10_000  # the same at most
 PARTS = 20  # blocks to share out and to record, unless they would be smaller or larger than that
 LOOKS = 100  # runs of unknown code in a block if the audit may end at each
+FIRST = 32  # the share of all blocks after which learners learn for the first time
 HELD = 1 << 21  # bytes of outputs of a known mechanism that are held at once, few enough to stay in the cache
 
 Watch = Callable[[Any, int], None]  # told of the tally so far, and of the runs planned
@@ -55,60 +59,99 @@ class Plan:
         """The number of blocks."""
         return -(-self.runs // self.block)
 
-    def run(self, number: int) -> Any:
+    def run(self, number: int) -> Block:
         """One block: draw targets, call the code, tally what it gave."""
         count = min(self.block, self.runs - number * self.block)
         rng = block_generator(self.seed, number)
         drawn = self.design.draw(count, rng)
-        total = self.design.nothing
-        with closing(self.target.stream(self.design.universe[drawn], self.step, rng)) as parts:
+        records = self.design.universe[drawn]
+        with closing(self.target.stream(records, self.step, rng)) as parts:
+            if self.design.learns:
+                past = Past(Seen(joined(list(parts))), records)
+                return Block(self._judged(past.seen, drawn), past)
+            total = self.design.nothing
             for start, outputs in zip(range(0, count, self.step), parts, strict=False):
-                with set_aside() if self.design.may_draw else nullcontext():
-                    total = total + self.design.tally(outputs, drawn[start : start + self.step])
-        return total
+                total = total + self._judged(outputs, drawn[start : start + self.step])
+        return Block(total)
 
-    def tallies(self, running: Running, store: Store | None = None) -> Iterator[Any]:
-        """The tallies of the blocks 0, 1, 2, ..., recorded ones from the store, the others as they are run."""
-        known = store.blocks(type(self.design.nothing).read) if store else {}
-        if store and known and self.target.reproducible:
-            first = min(known)
-            again = self.run(first)
-            require(
-                again == known[first] or again.runs != known[first].runs,
-                f"{store.path} holds runs of an earlier version of the code, or the code draws random numbers that "
-                f"cannot be seeded: block {first} comes out differently now. Start anew with another file.",
-                InputFileError,
-            )
-        missing = [number for number in range(self.blocks) if number not in known]
+    def _judged(self, outputs: Any, drawn: IntArray) -> Any:
+        with set_aside() if self.design.may_draw else nullcontext():
+            return self.design.judged(outputs, drawn) if self.design.learns else self.design.tally(outputs, drawn)
+
+    def finished(self, numbers: range, running: Running, store: Store | None = None) -> Iterator[Block]:
+        """Some blocks in order, recorded ones from the store, the others as they are run."""
+        known = {} if store is None else store.blocks(numbers, type(self.design.nothing).read)
+        missing = [number for number in numbers if number not in known]
         here = running.executor is None and running.n_jobs == 1
         fresh = map(self.run, missing) if here else run_by_workers(self.run, missing, running, self.target.name)
-        for number in range(self.blocks):
-            tally = known[number] if number in known else next(fresh)
+        for number in numbers:
+            block = known[number] if number in known else next(fresh)
             if store and number not in known:
-                store.record(number, tally)
-            yield tally
+                store.record(number, block)
+            yield block
+
+    def require_same(self, store: Store) -> None:
+        """Refuse a file whose first block comes out differently now, where the same seed should give the same runs."""
+        if not self.target.reproducible:
+            return
+        for number, known in store.blocks(range(1), type(self.design.nothing).read).items():
+            again = self.run(number).tally
+            require(
+                again == known.tally or again.runs != known.tally.runs,
+                f"{store.path} holds runs of an earlier version of the code, or the code draws random numbers that "
+                f"cannot be seeded: block {number} comes out differently now. Start anew with another file.",
+                InputFileError,
+            )
 
 
-def carry_out(setup: Setup, terms: Terms, running: Running, watch: Watch | None) -> tuple[Any, bool]:
+def carry_out(setup: Setup, terms: Terms, running: Running, store: Store | None, watch: Watch | None) -> Outcome:
     """The tally of all runs, or of those until the claim was refuted, if that ends them, or until Ctrl-C.
 
-    The second tells whether it was Ctrl-C.
+    An experiment that learns is told of all finished blocks from time to time: after the first, the second, the fourth
+    and so on, which does not depend on who runs them.
     """
-    plan, tally = Plan.of(setup, terms), setup.design.nothing
-    opened = (
-        nullcontext() if running.store is None else closing(Store(running.store, identity(setup, terms, plan.block)))
-    )
+    plan, tally, past = Plan.of(setup, terms), setup.design.nothing, setup.past
+    found = Outcome(tally, setup.design, past)
     try:
-        with kept, opened as store:
-            for more in plan.tallies(running, store):
-                tally = tally + more
-                if watch is not None:
-                    watch(tally, terms.runs)
-                if terms.stop_early and setup.design.refuted(tally, terms.claim, terms.alpha):
-                    break
+        with kept:
+            for numbers in _rounds(plan):
+                if store is not None and numbers.start == 0:
+                    plan.require_same(store)
+                fresh = []
+                for block in plan.finished(numbers, running, store):
+                    tally = tally + block.tally
+                    fresh += [] if block.past is None else [block.past]
+                    found = Outcome(tally, found.design, found.past)
+                    if watch is not None:
+                        watch(tally, terms.runs)
+                    if terms.stop_early and setup.design.refuted(tally, terms.claim, terms.alpha):
+                        return Outcome(tally, found.design, together([found.past, *fresh]))
+                if plan.design.learns:
+                    past = together([found.past, *fresh])
+                    plan = replace(plan, design=plan.design.after(past))
+                    found = Outcome(tally, plan.design, past)
     except KeyboardInterrupt:
-        return tally, True
-    return tally, False
+        return replace(found, interrupted=True)
+    return found
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the runs gave: their tally, the experiment with all that it learned, and what it learned from."""
+
+    tally: Any
+    design: Experiment[Any]
+    past: Past | None
+    interrupted: bool = False
+
+
+def _rounds(plan: Plan) -> Iterator[range]:
+    """Blocks between which an experiment learns: as many again as there were, at first few."""
+    start, blocks = 0, plan.blocks
+    while start < blocks:
+        last = min(blocks, max(start + 1, 2 * start, -(-blocks // FIRST))) if plan.design.learns else blocks
+        yield range(start, last)
+        start = last
 
 
 def block_size(target: Target, runs: int, stop_early: bool) -> int:

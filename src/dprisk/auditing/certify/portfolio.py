@@ -1,0 +1,99 @@
+"""Counts of several attackers who looked at the same runs, and the epsilon that they certify together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dprisk.auditing.certify.anytime import anytime_epsilon_of_several, combine_e_values, log_e_value_of
+from dprisk.auditing.certify.counts import Counts, certified_epsilon, epsilon_estimate
+
+MAIN = 0.5  # of alpha for the attacker that was settled beforehand, the rest for those that keep learning
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What runs gave: of the `main` attacker, who was settled before the first of them, and of those who keep learning.
+
+    `others` holds the counts of each by its name, one for each number of suspects that it was put before.
+    """
+
+    runs: int
+    main: Counts
+    others: Mapping[str, Mapping[int, Counts]] = field(default_factory=dict)
+
+    def __add__(self, more: Answers) -> Answers:
+        if not isinstance(more, Answers):
+            return NotImplemented
+        others = {name: dict(parts) for name, parts in self.others.items()}
+        for name, parts in more.others.items():
+            mine = others.setdefault(name, {})
+            for size, counts in parts.items():
+                mine[size] = mine[size] + counts if size in mine else counts
+        return Answers(self.runs + more.runs, self.main + more.main, others)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        others = {name: [counts.to_dict() for counts in parts.values()] for name, parts in self.others.items()}
+        return {"runs": self.runs, "main": self.main.to_dict(), "others": others}
+
+    @classmethod
+    def read(cls, told: dict[str, Any]) -> Answers:
+        """What `to_dict` wrote."""
+        others = {
+            name: {counts.size: counts for counts in map(Counts.read, parts)} for name, parts in told["others"].items()
+        }
+        return cls(told["runs"], Counts.read(told["main"]), others)
+
+    def summary(self) -> dict[str, Any]:
+        """What a report says of them."""
+        others = {
+            name: {word: sum(getattr(counts, word) for counts in parts.values()) for word in ("answered", "correct")}
+            for name, parts in self.others.items()
+        }
+        return {"runs": self.runs, "answered": self.main.answered, "correct": self.main.correct, "learners": others}
+
+    def describe(self) -> str:
+        """In words."""
+        return f"{self.main.describe()}; {len(self.others)} more attackers learned as they went"
+
+    def log_e_value(self, epsilon: float, delta: float) -> float:
+        """The log of the average of the e-values of all attackers, half of the weight on the main one."""
+        logs = [log_e_value_of(parts, epsilon, delta) for parts in self._all]
+        return combine_e_values(logs, self._weights)
+
+    def certified(self, alpha: float, delta: float, anytime: bool) -> float:
+        """A lower bound on epsilon, above the true one with probability at most alpha.
+
+        At any moment by the average of all e-values. For a number of runs fixed beforehand the main attacker has the
+        exact bound at its share of alpha, and those who learn have theirs by the average of their e-values.
+        """
+        if anytime:
+            return anytime_epsilon_of_several(self._all, alpha, delta, self._weights)
+        found = [certified_epsilon(self.main, MAIN * alpha if self.others else alpha, delta)]
+        if self.others:
+            found.append(anytime_epsilon_of_several(self._all[1:], (1 - MAIN) * alpha, delta))
+        return max(found)
+
+    def leading(self, epsilon: float, delta: float) -> str | None:
+        """The name of the learner whose evidence against a claim is largest; None if the main attacker's is larger."""
+        logs = {name: log_e_value_of(list(parts.values()), epsilon, delta) for name, parts in self.others.items()}
+        best = max(logs, key=lambda name: logs[name], default=None)
+        if best is None or log_e_value_of([self.main], epsilon, delta) >= logs[best]:
+            return None
+        return best
+
+    def estimate(self, delta: float, leading: str | None) -> float:
+        """The plug-in estimate of the main attacker or of a learner; not a bound."""
+        parts = [self.main] if leading is None else list(self.others[leading].values())
+        return max(epsilon_estimate(counts, delta) for counts in parts)
+
+    @property
+    def _all(self) -> list[list[Counts]]:
+        return [[self.main], *(list(parts.values()) for parts in self.others.values())]
+
+    @property
+    def _weights(self) -> list[float]:
+        count = len(self.others)
+        return [MAIN, *[(1 - MAIN) / count] * count] if count else [1.0]

@@ -1,0 +1,242 @@
+"""Attackers who keep learning: from all earlier blocks of an audit, never from the one they judge (theory, section 4.4).
+
+An attacker learns a rule that names a suspect for some outputs and is silent for the others. How well it learned makes it
+strong or weak, never wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from dprisk.auditing.code.outputs import as_objects
+from dprisk.auditing.evidence.views import NOTHING, Bins, Form, LowBits, Seen, TwoColumns, Value, View, summed
+from dprisk.types import FloatArray, IntArray
+
+DOUBT = 0.1  # chance that a rate of right answers is taken to be too good, for each token
+FEW_BINS, MANY_BINS, IN_A_BIN = 32, 512, 40
+PAIR_BINS, MOST_COLUMNS, MOST_SUMMED = 16, 8, 200
+SUMMED_RUNS = 20_000  # of vectors from which a direction is learned
+TRIED = 2000  # outputs on which pairs of entries are compared
+
+
+@dataclass(frozen=True)
+class Past:
+    """What earlier runs gave: the outputs, and the record of each by its number."""
+
+    seen: Seen
+    records: IntArray
+
+    def of(self, suspects: IntArray) -> Past:
+        """The runs of some records."""
+        mine = np.isin(self.records, suspects)
+        return self if mine.all() else Past(self.seen.take(mine), self.records[mine])
+
+
+def together(parts: Sequence[Past | None]) -> Past:
+    """What all of them gave."""
+    some = [part for part in parts if part is not None and part.records.size]
+    return Past(Seen.join([part.seen for part in some]), np.concatenate([part.records for part in some]))
+
+
+@dataclass(frozen=True)
+class Bar:
+    """How sure an answer must be: more often right than a code that keeps the claim allows, among so many suspects."""
+
+    epsilon: float
+    suspects: int
+
+    @property
+    def rate(self) -> float:
+        """e^eps / (e^eps + s - 1), the most that an answer is right with under the claim."""
+        return 1 / (1 + (self.suspects - 1) * math.exp(-min(self.epsilon, 700.0)))
+
+
+class Rule(ABC):
+    """Names a suspect for some outputs."""
+
+    @abstractmethod
+    def answers(self, seen: Seen) -> IntArray:
+        """The number of the record that each output speaks for; -1 to keep silent."""
+
+    def words(self, seen: Seen) -> list[str]:
+        """For each output what it is about it that speaks for the record."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Lookup(Rule):
+    """Names the record that a token stands for."""
+
+    view: View
+    known: IntArray  # tokens in order
+    named: IntArray  # the record that each stands for
+
+    def answers(self, seen: Seen) -> IntArray:
+        if self.known.size == 0:
+            return np.full(len(seen), -1)
+        tokens = seen.tokens(self.view)
+        place = np.minimum(np.searchsorted(self.known, tokens), self.known.size - 1)
+        return np.where(self.known[place] == tokens, self.named[place], -1)
+
+    def words(self, seen: Seen) -> list[str]:
+        tokens = seen.tokens(self.view).tolist()
+        return [self.view.words(token, output) for token, output in zip(tokens, seen.outputs, strict=True)]
+
+
+@dataclass(frozen=True)
+class Edges(Rule):
+    """Names a record for numbers beyond all that another record was seen to give."""
+
+    low: float
+    high: float
+    lowest: int
+    highest: int
+
+    def answers(self, seen: Seen) -> IntArray:
+        numbers = seen.numbers
+        if numbers is None:
+            return np.full(len(seen), -1)
+        return np.where(numbers > self.high, self.highest, np.where(numbers < self.low, self.lowest, -1))
+
+    def words(self, seen: Seen) -> list[str]:
+        above, below = f"the output is above {self.high:.6g}", f"the output is below {self.low:.6g}"
+        return [above if number > self.high else below for number in np.asarray(seen.numbers).tolist()]
+
+
+class Verbatim(Lookup):
+    """Names the record that the output is."""
+
+    def words(self, seen: Seen) -> list[str]:
+        return ["the output equals the record"] * len(seen)
+
+
+Learned = dict[str, Rule]  # rules by the names of their attackers
+
+
+def rules(past: Past, known: Lookup, bar: Bar) -> Learned:
+    """What every attacker has learned by now, beside one that is `known` before; one that has nothing is left out."""
+    found: Learned = {"verbatim": known} if known.known.size else {}
+    for name, view in (("value", Value()), ("form", Form()), ("low bits", LowBits())):
+        clear, only = _looked_up(view, past, bar, alone=True)
+        found |= {f"{name}, clearly": clear, f"{name}, of one record alone": only}
+    numbers = past.seen.numbers
+    if numbers is not None:
+        most = max(2, min(MANY_BINS, numbers.size // IN_A_BIN))
+        for name, bins in (("wide bins", min(FEW_BINS, most)), ("narrow bins", most)):
+            found[name] = _looked_up(Bins(numbers, bins), past, bar)[0]
+        found["edges"] = _edges(numbers, past.records)
+    columns = past.seen.entries
+    if columns is not None:
+        found |= _joint(columns, past, bar)
+    return found
+
+
+def verbatim(records: Sequence[Any]) -> Verbatim:
+    """The rule that looks for the records themselves: as they are, as floats, as text."""
+    spelled = [(spelling, number) for number, record in enumerate(records) for spelling in _spellings(record)]
+    tokens = Value().tokens(Seen(as_objects([spelling for spelling, _ in spelled])))
+    known, first = np.unique(tokens, return_index=True)
+    return Verbatim(Value(), known, np.array([number for _, number in spelled])[first])
+
+
+def _spellings(record: Any) -> list[Any]:
+    plain = record.item() if isinstance(record, np.generic) else record
+    if not isinstance(plain, int | float | str | bool):
+        return []
+    try:
+        return [plain, float(plain), str(plain)]
+    except (ValueError, OverflowError):
+        return [plain, str(plain)]
+
+
+def _looked_up(view: View, past: Past, bar: Bar, alone: bool = False) -> tuple[Lookup, Lookup]:
+    """Tokens whose answers are clearly right more often than the claim allows, and those that one record alone has shown.
+
+    The second only if `alone`: at least twice.
+    """
+    known, named, top, rest = counted(past.seen.tokens(view), past.records)
+    from scipy.special import betaincinv
+
+    clear = betaincinv(top, rest + 1, DOUBT) > bar.rate
+    single = (top >= 2) & (rest == 0) if alone else np.zeros(known.size, dtype=bool)
+    return Lookup(view, known[clear], named[clear]), Lookup(view, known[single], named[single])
+
+
+def counted(tokens: IntArray, records: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Tokens seen at least twice, the record that showed each most often, how often, and how often others did."""
+    order = np.argsort(tokens, kind="stable")
+    sorted_tokens = tokens[order]
+    again = sorted_tokens[1:] == sorted_tokens[:-1]
+    keep = np.concatenate([again, [False]]) | np.concatenate([[False], again])
+    keep &= sorted_tokens != NOTHING
+    tokens, records = sorted_tokens[keep], records[order][keep]
+    if tokens.size == 0:
+        empty = np.zeros(0, dtype=np.int64)
+        return empty, empty, empty, empty
+    order = np.lexsort((records, tokens))
+    tokens, records = tokens[order], records[order]
+    new = np.concatenate([[True], (tokens[1:] != tokens[:-1]) | (records[1:] != records[:-1])])
+    starts = np.flatnonzero(new)
+    times = np.diff([*starts, tokens.size])
+    tokens, records = tokens[starts], records[starts]
+    order = np.lexsort((-times, tokens))
+    tokens, records, times = tokens[order], records[order], times[order]
+    first = np.flatnonzero(np.concatenate([[True], tokens[1:] != tokens[:-1]]))
+    total = np.add.reduceat(times, first)
+    return tokens[first], records[first], times[first], total - times[first]
+
+
+def _edges(numbers: FloatArray, records: IntArray) -> Edges:
+    """Beyond the second record's largest number, and below the second's smallest."""
+    usual = np.isfinite(numbers)
+    numbers, records = numbers[usual], records[usual]
+    known = np.unique(records)
+    if known.size < 2:
+        return Edges(-math.inf, math.inf, -1, -1)
+    ends = np.array([(numbers[records == record].min(), numbers[records == record].max()) for record in known])
+    low, high = np.argsort(ends[:, 0], kind="stable")[:2], np.argsort(-ends[:, 1], kind="stable")[:2]
+    return Edges(float(ends[low[1], 0]), float(ends[high[1], 1]), int(known[low[0]]), int(known[high[0]]))
+
+
+def _joint(columns: FloatArray, past: Past, bar: Bar) -> Learned:
+    """What entries tell together: a weighted sum of all of them, and the pair of them that told most so far."""
+    found: Learned = {}
+    if len(columns) <= MOST_SUMMED and (direction := _direction(columns, past.records)) is not None:
+        numbers = np.asarray(summed(columns, direction))
+        most = max(2, min(MANY_BINS, numbers.size // IN_A_BIN))
+        found["weighted sum"] = _looked_up(Bins(numbers, most, direction), past, bar)[0]
+    pairs = [
+        _looked_up(TwoColumns(columns, places, PAIR_BINS), past, bar)[0]
+        for places in combinations(range(min(len(columns), MOST_COLUMNS)), 2)
+    ]
+    if pairs:
+        some = past.seen.take(slice(TRIED))
+        found["two entries"] = max(pairs, key=lambda rule: np.count_nonzero(rule.answers(some) >= 0))
+    return found
+
+
+def _direction(columns: FloatArray, records: IntArray) -> FloatArray | None:
+    """The weights by which the means of two records differ most beside the spread within records (Fisher)."""
+    rows = np.where(np.isfinite(columns), columns, 0.0).T[:SUMMED_RUNS]
+    known, codes = np.unique(records[:SUMMED_RUNS], return_inverse=True)
+    if known.size < 2 or len(rows) < 4 * rows.shape[1]:
+        return None
+    scale = np.abs(rows).max(axis=0)
+    rows = rows / np.where(scale > 0, scale, 1.0)
+    means = np.array([rows[codes == code].mean(axis=0) for code in range(known.size)])
+    inside = rows - means[codes]
+    variance, axes = np.linalg.eigh(inside.T @ inside / len(inside))
+    whitened = means @ (axes / np.sqrt(np.maximum(variance, 1e-15 * max(variance.max(), 1e-300))))
+    apart = ((whitened[:, None] - whitened) ** 2).sum(axis=2)
+    one, two = np.unravel_index(np.argmax(apart), apart.shape)
+    spread = np.maximum(variance, 1e-15 * max(variance.max(), 1e-300))
+    direction = axes @ ((axes.T @ (means[one] - means[two])) / spread)
+    size = np.abs(direction).max()
+    return None if not size > 0 else direction / size / np.where(scale > 0, scale, 1.0)

@@ -1,0 +1,138 @@
+"""A portfolio of attackers: one that was settled beforehand, and several that keep learning from earlier blocks.
+
+All of them look at the same runs. The first has the sharpest certificate; the others find what it does not look at, and
+together they cost no more than the logarithm of their number (theory, section 4.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dprisk.auditing.certify.counts import Counts
+from dprisk.auditing.certify.portfolio import Answers
+from dprisk.auditing.evidence.attackers import Bar, Learned, Lookup, Past, rules, verbatim
+from dprisk.auditing.evidence.design import Design
+from dprisk.auditing.evidence.experiment import Attack, Experiment
+from dprisk.auditing.evidence.views import Seen
+from dprisk.auditing.evidence.witness import Witness, witness_of
+from dprisk.guarantees import ApproxDP
+from dprisk.types import AnyArray, IntArray
+
+EVERYBODY = 3  # every third run is of any record, where the main attacker suspects some only
+
+
+@dataclass(frozen=True, eq=False)
+class Portfolio(Experiment[Answers]):
+    """The main attacker's design, and what the learners know by now, for each set of records that runs are drawn from.
+
+    `names` are those of the learners, settled after the pilot.
+    """
+
+    main: Design
+    records: Sequence[Any]
+    epsilon: float
+    names: tuple[str, ...] = ()
+    learned: tuple[Learned, ...] = field(default=(), repr=False)
+
+    learns = True
+
+    @classmethod
+    def begun(cls, main: Design, records: Sequence[Any], epsilon: float, pilot: Past) -> Portfolio:
+        """The portfolio that a pilot teaches."""
+        first = cls(main, records, epsilon).after(pilot)
+        names = sorted({name for known in first.learned for name in known})
+        return replace(first, names=tuple(names))
+
+    def after(self, past: Past) -> Portfolio:
+        """What it knows after these runs."""
+        return replace(self, learned=tuple(self._rules(past, suspects) for suspects in self.sources))
+
+    def _rules(self, past: Past, suspects: IntArray) -> Learned:
+        mine = past.of(suspects)
+        return rules(mine, self.verbatim, Bar(self.epsilon, suspects.size)) if mine.records.size else {}
+
+    @cached_property
+    def verbatim(self) -> Lookup:
+        """The rule that looks for the records themselves."""
+        return verbatim(self.records)
+
+    @cached_property
+    def sources(self) -> tuple[IntArray, ...]:
+        """The sets of records that the target of a run is drawn from: the main suspects, and everybody."""
+        everybody = np.arange(len(self.records))
+        return (self.main.universe,) if self.main.size == everybody.size else (self.main.universe, everybody)
+
+    @cached_property
+    def universe(self) -> IntArray:  # type: ignore[override]
+        return np.concatenate(self.sources)
+
+    @property
+    def may_draw(self) -> bool:
+        return self.main.may_draw
+
+    def draw(self, count: int, rng: np.random.Generator) -> IntArray:
+        if len(self.sources) == 1:
+            return self.main.draw(count, rng)
+        anybody = np.arange(count) % EVERYBODY == EVERYBODY - 1
+        some = rng.integers(np.where(anybody, len(self.records), self.main.size))
+        return np.where(anybody, self.main.size + some, some)
+
+    def tally(self, outputs: AnyArray, drawn: IntArray) -> Answers:
+        return self.judged(Seen(outputs), drawn)
+
+    def judged(self, all_seen: Seen, drawn: IntArray) -> Answers:
+        """The same of outputs that were looked at already."""
+        anybody = drawn >= self.main.size
+        own = np.flatnonzero(~anybody)
+        parts: dict[str, dict[int, Counts]] = {name: {} for name in self.names}
+        for suspects, known, mine in zip(self.sources, self.learned, (own, np.flatnonzero(anybody)), strict=False):
+            seen, truth = (all_seen, drawn) if mine.size == drawn.size else (all_seen.take(mine), drawn[mine])
+            for name in self.names if mine.size else ():
+                if name in known:
+                    answers = known[name].answers(seen)
+                    right = int(np.count_nonzero(answers == self.universe[truth]))
+                    answered = np.count_nonzero(np.isin(answers, suspects))
+                    parts[name][suspects.size] = Counts(mine.size, int(answered), right, suspects.size)
+        main = self.main.tally(all_seen.outputs[own], drawn[own]) if own.size else self.main.nothing
+        return Answers(drawn.size, main, parts)
+
+    @property
+    def nothing(self) -> Answers:
+        return Answers(0, self.main.nothing, {name: {} for name in self.names})
+
+    def certified(self, tally: Answers, alpha: float, delta: float, anytime: bool) -> float:
+        return tally.certified(alpha, delta, anytime)
+
+    def log_e_value(self, tally: Answers, claim: ApproxDP) -> float:
+        return tally.log_e_value(claim.epsilon, claim.delta)
+
+    def estimate(self, tally: Answers, delta: float) -> float:
+        return tally.estimate(delta, tally.leading(tally.certified(0.5, delta, True), delta))
+
+    def able(self, tally: Answers, claim: ApproxDP, alpha: float, anytime: bool) -> bool:
+        """Whether the main attacker, had it been right with every answer, would have refuted the claim."""
+        main = Counts(tally.main.runs, tally.main.answered, tally.main.answered, tally.main.size)
+        return Answers(tally.runs, main, tally.others).certified(alpha, claim.delta, anytime) > claim.epsilon
+
+    def attack(self, tally: Answers, claim: ApproxDP, alpha: float, anytime: bool) -> Attack:
+        return self.main.attack(tally.main, claim, alpha, anytime)
+
+    def witness(self, tally: Answers, claim: ApproxDP, past: Past) -> Witness | None:
+        """What gives the code away, where some outputs do clearly."""
+        name = tally.leading(claim.epsilon, claim.delta)
+        if name is None:
+            return None
+        sizes = tally.others[name]
+        best = max(sizes, key=lambda size: sizes[size].correct, default=None)
+        for suspects, known in zip(self.sources, self.learned, strict=True):
+            if suspects.size == best and name in known:
+                return witness_of(name, known[name], past.of(suspects), self.records)
+        return None
+
+    def to_dict(self) -> dict[str, Any]:
+        return self.main.to_dict() | {"learners": list(self.names)}

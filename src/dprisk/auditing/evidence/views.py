@@ -1,0 +1,345 @@
+"""Ways of looking at an output: each turns outputs into whole numbers, alike where the outputs look alike.
+
+Leaks hide where nobody looks: in a value that only one record ever has, in a type, a length, a missing number, the sign
+of a zero, the last bits of a float. A view says what it looks at, and in words what it saw, so that a leak that is found
+can be shown to people.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import reprlib
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dprisk.auditing.code.comparison import columns_of, sortable
+from dprisk.auditing.code.outputs import as_objects
+from dprisk.types import AnyArray, FloatArray, IntArray
+
+MIXING = np.uint64(0x9E3779B97F4A7C15)  # an odd number whose multiples are spread over all 64 bits
+NOTHING = -(2**62)  # the view of an output that it has nothing to say about
+
+
+class Seen:
+    """Outputs, and how they look: each view of them is taken once."""
+
+    def __init__(self, outputs: AnyArray, looks: dict[Any, Any] | None = None) -> None:
+        self.outputs = outputs
+        self._looks = {} if looks is None else looks
+
+    def __len__(self) -> int:
+        return len(self.outputs)
+
+    def tokens(self, view: View) -> IntArray:
+        """What a view makes of them."""
+        if not view.is_fixed:
+            return view.tokens(self)
+        if type(view) not in self._looks:
+            self._looks[type(view)] = view.tokens(self)
+        tokens: IntArray = self._looks[type(view)]
+        return tokens
+
+    @property
+    def numbers(self) -> FloatArray | None:
+        """The outputs as numbers, see `numbers_of`."""
+        return self._once("numbers", numbers_of)
+
+    @property
+    def entries(self) -> FloatArray | None:
+        """The entries of the outputs, see `entries_of`."""
+        return self._once("entries", entries_of)
+
+    def _once(self, name: str, look: Callable[[AnyArray], FloatArray | None]) -> FloatArray | None:
+        if name not in self._looks:
+            self._looks[name] = look(self.outputs)
+        found: FloatArray | None = self._looks[name]
+        return found
+
+    def take(self, places: Any) -> Seen:
+        """Some of them, by their places or a mask."""
+        looks = {
+            name: look if look is None else look[:, places] if name == "entries" else look[places]
+            for name, look in self._looks.items()
+        }
+        return Seen(self.outputs[places], looks)
+
+    @staticmethod
+    def join(parts: Sequence[Seen]) -> Seen:
+        """One after the other. Outputs of other kinds become objects, whose entries and numbers are taken anew."""
+        if len(parts) == 1:
+            return parts[0]
+        alike = len({(part.outputs.dtype.kind, part.outputs.shape[1:]) for part in parts}) == 1
+        kept = [view for view in (Value(), Form(), LowBits()) if any(type(view) in part._looks for part in parts)]
+        looks: dict[Any, Any] = {type(view): np.concatenate([part.tokens(view) for part in parts]) for view in kept}
+        for name in ("numbers", "entries") if alike else ():
+            found = [part._looks[name] for part in parts if part._looks.get(name) is not None]
+            if len(found) == len(parts):
+                looks[name] = np.concatenate(found, axis=-1)
+        return Seen(joined([part.outputs for part in parts]), looks)
+
+
+def joined(parts: Sequence[AnyArray]) -> AnyArray:
+    """Outputs one after the other; as objects where they are of other kinds."""
+    if len({(part.dtype.kind, part.shape[1:]) for part in parts}) == 1:
+        return np.concatenate(parts) if len(parts) > 1 else parts[0]
+    return as_objects([value for part in parts for value in part.tolist()])
+
+
+class View(ABC):
+    """What an attacker looks at. It is fixed if it looks the same way whatever earlier outputs were."""
+
+    is_fixed = True
+
+    @abstractmethod
+    def tokens(self, seen: Seen) -> IntArray:
+        """A whole number for each output; `NOTHING` for one that the view has nothing to say about."""
+
+    @abstractmethod
+    def words(self, token: int, example: Any) -> str:
+        """What outputs with this token have in common, an example of which is given: "the output is NaN"."""
+
+
+class Value(View):
+    """The output as a whole, bit by bit."""
+
+    def tokens(self, seen: Seen) -> IntArray:
+        outputs = seen.outputs
+        if outputs.dtype.kind not in "biuf":
+            return _by_kind(outputs, _bits, _digests)
+        columns = [_bits(column) for column in columns_of(outputs)]
+        return columns[0] if len(columns) == 1 else _mixed(columns, len(outputs))
+
+    def words(self, token: int, example: Any) -> str:
+        return f"the output is {_shown(example)}"
+
+
+class Form(View):
+    """What kind of thing an output is, whatever its value: type, length, NaN, infinite, the sign of a zero."""
+
+    def tokens(self, seen: Seen) -> IntArray:
+        outputs = seen.outputs
+        return _number_forms(outputs) if outputs.dtype.kind in "biuf" else _by_kind(outputs, _number_forms, _forms)
+
+    def words(self, token: int, example: Any) -> str:
+        return f"the output {form_of(example)}"
+
+
+class LowBits(View):
+    """How fine the grid is that a number lies on: the exponent of its last bit that is set.
+
+    Floats of noise are added on a grid that depends on the number they are added to, so the last bits tell it
+    (Mironov 2012).
+    """
+
+    def tokens(self, seen: Seen) -> IntArray:
+        outputs = seen.outputs
+        if outputs.dtype.kind not in "iuf":
+            return _by_kind(outputs, _last_bit, lambda others: np.full(len(others), NOTHING))
+        places = [_last_bit(column) for column in columns_of(outputs)]
+        return np.min(places, axis=0) if len(places) > 1 else places[0]
+
+    def words(self, token: int, example: Any) -> str:
+        return f"the last bit that is set in the output stands for 2^{token}"
+
+
+class Bins(View):
+    """Numbers cut at quantiles of earlier ones, or weighted sums of entries that are cut so."""
+
+    is_fixed = False
+
+    def __init__(self, numbers: FloatArray, bins: int, direction: FloatArray | None = None) -> None:
+        finite = numbers[np.isfinite(numbers)]
+        self.edges: FloatArray = np.unique(
+            np.quantile(finite, np.linspace(0, 1, bins + 1)[1:-1]) if finite.size else []
+        )
+        self.direction = direction
+
+    def tokens(self, seen: Seen) -> IntArray:
+        numbers = seen.numbers if self.direction is None else summed(seen.entries, self.direction)
+        return np.full(len(seen), NOTHING) if numbers is None else self.places(numbers)
+
+    def places(self, numbers: FloatArray) -> IntArray:
+        """The bin of each number."""
+        return np.where(np.isnan(numbers), NOTHING, np.searchsorted(self.edges, numbers))
+
+    def words(self, token: int, example: Any) -> str:
+        what = "the output" if self.direction is None else "a weighted sum of the entries of the output"
+        low, high = (self.edges[place] if 0 <= place < self.edges.size else None for place in (token - 1, token))
+        if low is None:
+            return f"{what} is at most {high:.6g}" if high is not None else f"{what} is any number"
+        return f"{what} is above {low:.6g}" if high is None else f"{what} lies between {low:.6g} and {high:.6g}"
+
+
+class TwoColumns(View):
+    """Two entries of an output together, each cut at quantiles of earlier ones."""
+
+    is_fixed = False
+
+    def __init__(self, columns: FloatArray, places: tuple[int, int], bins: int) -> None:
+        self.places = places
+        self.bins = [Bins(columns[place], bins) for place in places]
+
+    def tokens(self, seen: Seen) -> IntArray:
+        columns = seen.entries
+        if columns is None or len(columns) <= max(self.places):
+            return np.full(len(seen), NOTHING)
+        one, two = (bins.places(columns[place]) for bins, place in zip(self.bins, self.places, strict=True))
+        return np.where((one == NOTHING) | (two == NOTHING), NOTHING, one * 1024 + two)
+
+    def words(self, token: int, example: Any) -> str:
+        parts = divmod(token, 1024)
+        told = [bins.words(part, None) for bins, part in zip(self.bins, parts, strict=True)]
+        named = [
+            text.replace("the output", f"entry {place + 1}") for text, place in zip(told, self.places, strict=True)
+        ]
+        return " and ".join(named)
+
+
+def summed(columns: FloatArray | None, direction: FloatArray) -> FloatArray | None:
+    """The sums of entries with these weights; None if there are no such entries."""
+    if columns is None or len(columns) != direction.size:
+        return None
+    return np.where(np.isfinite(columns), columns, 0.0).T @ direction
+
+
+def numbers_of(outputs: AnyArray) -> FloatArray | None:
+    """Outputs that are numbers, and not a number where one is none; None if they are something else altogether."""
+    if outputs.dtype.kind in "biuf":
+        return outputs.astype(float, copy=False) if outputs.ndim == 1 else None
+    found = np.array([float(value) if _is_number(value) else math.nan for value in outputs.tolist()])
+    return None if np.isnan(found).all() else found
+
+
+def entries_of(outputs: AnyArray) -> FloatArray | None:
+    """The entries of vectors, or of tuples of one length, a row for each entry; None of others."""
+    if outputs.dtype.kind in "biuf":
+        return None if outputs.ndim == 1 else np.asarray(columns_of(outputs), dtype=float)
+    values = outputs.tolist()
+    lengths = Counter(len(value) for value in values if isinstance(value, tuple))
+    length, count = lengths.most_common(1)[0] if lengths else (0, 0)
+    if length < 2 or count <= len(values) / 2:
+        return None
+    usual = [isinstance(value, tuple) and len(value) == length for value in values]
+    columns = [
+        _as_column([value[place] if fits else None for value, fits in zip(values, usual, strict=True)])
+        for place in range(length)
+    ]
+    return np.array(columns)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float | np.floating) or _array_kind(value) == "i"
+
+
+def _by_kind(
+    outputs: AnyArray, of_numbers: Callable[[AnyArray], IntArray], of_others: Callable[[AnyArray], IntArray]
+) -> IntArray:
+    """Tokens of objects: those that are floats or whole numbers have the same as in an array of such."""
+    values = outputs.astype(object)
+    kinds = np.fromiter(map(_array_kind, values), dtype="U1", count=len(values))
+    found = np.empty(len(values), dtype=np.int64)
+    for kind in np.unique(kinds):
+        mine = kinds == kind
+        found[mine] = of_others(values[mine]) if kind == "O" else of_numbers(values[mine].astype(f"{kind}8"))
+    return found
+
+
+def _array_kind(value: Any) -> str:
+    """The kind of array that outputs like this become: floats, whole numbers, or objects."""
+    if isinstance(value, float):
+        return "f"
+    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return "i" if is_whole and -(2**63) <= value < 2**63 else "O"
+
+
+def _forms(values: AnyArray) -> IntArray:
+    return _digests(np.array([form_of(value) for value in values], dtype=object))
+
+
+def _as_column(values: list[Any]) -> FloatArray:
+    """Numbers as they are; of anything else a number that depends on how it is written alone."""
+    if all(value is None or _is_number(value) for value in values):
+        return np.array([math.nan if value is None else float(value) for value in values])
+    return (_digests(np.fromiter(values, dtype=object, count=len(values))) >> 24).astype(float)
+
+
+def form_of(value: Any) -> str:
+    """What kind of thing this is, as the end of a sentence."""
+    if isinstance(value, float | np.floating):
+        if np.isnan(value):
+            return "is NaN"
+        if np.isinf(value):
+            return "is infinite"
+        if value == 0:
+            return "is minus zero" if math.copysign(1.0, value) < 0 else "is zero"
+    if value is None:
+        return "is None"
+    kind = str(value.dtype) if isinstance(value, np.ndarray | np.generic) else type(value).__name__
+    if isinstance(value, np.ndarray):
+        return f"is an array of {kind} of shape {value.shape}"
+    if isinstance(value, tuple | list | str | bytes | frozenset):
+        inside = (
+            f", with {', '.join(sorted({form_of(part)[3:] for part in value}))}" if isinstance(value, tuple) else ""
+        )
+        return f"is of type {kind} and length {len(value)}{inside}"
+    return f"is of type {kind}"
+
+
+def _number_forms(outputs: AnyArray) -> IntArray:
+    """Whether whole or not, and how many entries of each odd kind there are."""
+    if outputs.dtype.kind != "f":
+        return np.full(len(outputs), -1)
+    rows = outputs.reshape(len(outputs), math.prod(outputs.shape[1:]))
+    found = np.zeros(len(rows), dtype=np.int64)
+    for row in np.flatnonzero((~np.isfinite(rows) | (rows == 0)).any(axis=1)):
+        some = rows[row]
+        zeros = np.signbit(some[some == 0])
+        kinds = (np.isnan(some), np.isposinf(some), np.isneginf(some), zeros, ~zeros)
+        found[row] = sum(min(int(kind.sum()), 3) * 4**place for place, kind in enumerate(kinds))
+    return found
+
+
+def _bits(column: AnyArray) -> IntArray:
+    if column.dtype.kind == "f":
+        return np.ascontiguousarray(column, dtype=np.float64).view(np.int64)
+    return column.astype(np.int64)
+
+
+def _last_bit(column: AnyArray) -> IntArray:
+    """The exponent of the last bit that is set; `NOTHING` for 0 and what is no number."""
+    if column.dtype.kind in "iu":
+        size, shift = np.abs(column.astype(np.int64)), np.zeros(len(column), dtype=np.int64)
+    else:
+        usual = np.isfinite(column)
+        mantissa, exponent = np.frexp(np.where(usual, np.abs(column), 0.0).astype(float))
+        size, shift = (mantissa * 2.0**53).astype(np.int64), exponent.astype(np.int64) - 53
+    trailing = np.frexp((size & -size).astype(float))[1] - 1
+    return np.where(size == 0, NOTHING, shift + trailing)
+
+
+def _mixed(columns: list[IntArray], count: int) -> IntArray:
+    """One number for each row; other rows have other numbers but for a chance of about n^2/2^64."""
+    total = np.zeros(count, dtype=np.uint64)
+    for column in columns:
+        total = (total ^ column.view(np.uint64)) * MIXING
+        total ^= total >> np.uint64(29)
+    return total.view(np.int64)
+
+
+def _digests(outputs: AnyArray) -> IntArray:
+    """A number for each output by how it is written, the same in every process."""
+    different, place = np.unique(sortable(outputs), return_inverse=True)
+    numbers = [
+        hashlib.blake2b(text.encode(errors="backslashreplace"), digest_size=8).digest() for text in different.tolist()
+    ]
+    return np.array([int.from_bytes(number, "little", signed=True) for number in numbers], dtype=np.int64)[place]
+
+
+def _shown(example: Any) -> str:
+    value = example.item() if isinstance(example, np.generic) else example
+    return reprlib.repr(value.tolist() if isinstance(value, np.ndarray) else value)
