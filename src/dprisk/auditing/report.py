@@ -10,6 +10,7 @@ from typing import Any, Literal
 from dprisk.answers import Answer, Row
 from dprisk.auditing.certify.claim import Consequence
 from dprisk.auditing.certify.counts import Counts
+from dprisk.auditing.certify.portfolio import Answers
 from dprisk.auditing.evidence.experiment import Attack, Experiment
 from dprisk.auditing.evidence.witness import Witness
 from dprisk.errors import fail
@@ -37,7 +38,7 @@ class AuditReport(Answer):
     anytime: bool
     seed: int
     seconds: float
-    witness: Witness | None = None
+    witnesses: tuple[Witness, ...] = ()
 
     @property
     def name(self) -> str:
@@ -51,7 +52,9 @@ class AuditReport(Answer):
 
     @property
     def counts(self) -> Counts:
-        """Runs, answers and right answers, of an audit that names suspects."""
+        """Runs, answers and right answers of the attacker that was settled beforehand, of an audit that names suspects."""
+        if isinstance(self.tally, Answers):
+            return self.tally.main
         if isinstance(self.tally, Counts):
             return self.tally
         return fail(f"This audit is no count of answers but {type(self.tally).__name__}: see `tally`.")
@@ -113,7 +116,7 @@ class AuditReport(Answer):
             claim = f"{self.claim.told} (tested as {claim})"
         certified = f"its true epsilon is at least {decimals_down(self.epsilon_certified, 3)} ({sure(self.alpha)})"
         if self.verdict == "violated":
-            seen = f" {self.witness.sentence()}" if self.witness else ""
+            seen = "".join(f" {witness.sentence()}" for witness in self.witnesses[:1])
             return f"{self.name} breaks its promise of {claim}: {certified}.{seen}"
         if self.verdict == "undecided":
             return f"The claim of {claim} by {self.name} is undecided after {self.runs} runs; {certified}."
@@ -125,7 +128,7 @@ class AuditReport(Answer):
         if attack.success is None or attack.advantage is None or attack.success_interval is None:
             return ""
         low, high = (100 * end for end in attack.success_interval)
-        silent = isinstance(self.tally, Counts) and self.tally.answered < self.tally.runs
+        silent = isinstance(self.tally, Counts | Answers) and self.counts.answered < self.counts.runs
         return (
             f"The attacker{', guessing at random where it kept silent,' if silent else ''} is right in "
             f"{100 * attack.success:.2f} % of all runs ({decimals_down(low, 2)} to {decimals_up(high, 2)}; the claim "
@@ -160,6 +163,9 @@ class AuditReport(Answer):
             ("e-value", f"{self.e_value:.3g}", "evidence against the claim: 1 is none"),
             ("runs", str(self.runs), self.tally.describe()),
         ]
+        found += [
+            ("leak", f"{witness.times} : {witness.other_times}", witness.sentence()) for witness in self.witnesses
+        ]
         told = self.attack_sentence()
         return [*found, ("attacker", "", told)] if told else found
 
@@ -177,7 +183,7 @@ class AuditReport(Answer):
             "target": self.target,
             "seed": self.seed,
             "seconds": self.seconds,
-            "witness": self.witness and self.witness.to_dict(),
+            "witnesses": [witness.to_dict() for witness in self.witnesses],
         }
 
     def __repr__(self) -> str:

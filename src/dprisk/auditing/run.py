@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import closing, nullcontext
+from dataclasses import replace
 from typing import Any
 
 from dprisk.auditing.certify.claim import Terms, as_claim
@@ -80,8 +81,10 @@ def audit(
         anytime=stop_early or found.interrupted,
         seed=terms.seed,
         seconds=time.perf_counter() - started,
-        witness=found.design.witness(found.tally, terms.claim, found.past),
     )
+    if report.verdict == "violated":
+        found = found.learned()
+        report = replace(report, witnesses=found.design.witnesses(found.tally, terms.claim, terms.alpha, found.past))
     if found.interrupted:
         raise AuditInterrupted(report)
     return report

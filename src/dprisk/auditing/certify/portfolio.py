@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -76,18 +77,15 @@ class Answers:
             found.append(anytime_epsilon_of_several(self._all[1:], (1 - MAIN) * alpha, delta))
         return max(found)
 
-    def leading(self, epsilon: float, delta: float) -> str | None:
-        """The name of the learner whose evidence against a claim is largest; None if the main attacker's is larger."""
+    def convinced(self, epsilon: float, delta: float, alpha: float) -> list[str]:
+        """The learners whose evidence against a claim reaches 1/alpha by itself, most of it first."""
         logs = {name: log_e_value_of(list(parts.values()), epsilon, delta) for name, parts in self.others.items()}
-        best = max(logs, key=lambda name: logs[name], default=None)
-        if best is None or log_e_value_of([self.main], epsilon, delta) >= logs[best]:
-            return None
-        return best
+        return sorted((name for name in logs if logs[name] >= -math.log(alpha)), key=lambda name: -logs[name])
 
-    def estimate(self, delta: float, leading: str | None) -> float:
-        """The plug-in estimate of the main attacker or of a learner; not a bound."""
-        parts = [self.main] if leading is None else list(self.others[leading].values())
-        return max(epsilon_estimate(counts, delta) for counts in parts)
+    def estimate(self, delta: float) -> float:
+        """The plug-in estimate of the attacker with the largest certificate; not a bound."""
+        most = max(self._all, key=lambda parts: anytime_epsilon_of_several([parts], 0.5, delta))
+        return max(epsilon_estimate(counts, delta) for counts in most)
 
     @property
     def _all(self) -> list[list[Counts]]:

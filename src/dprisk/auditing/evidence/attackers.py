@@ -23,6 +23,7 @@ DOUBT = 0.1  # chance that a rate of right answers is taken to be too good, for 
 FEW_BINS, MANY_BINS, IN_A_BIN = 32, 512, 40
 PAIR_BINS, MOST_COLUMNS, MOST_SUMMED = 16, 8, 200
 SUMMED_RUNS = 20_000  # of vectors from which a direction is learned
+MOST_CELLS = 1 << 20  # tokens times records that are counted in a table
 TRIED = 2000  # outputs on which pairs of entries are compared
 
 
@@ -65,9 +66,13 @@ class Rule(ABC):
     def answers(self, seen: Seen) -> IntArray:
         """The number of the record that each output speaks for; -1 to keep silent."""
 
+    @abstractmethod
+    def groups(self, seen: Seen) -> IntArray:
+        """A number for each output, the same for outputs that speak for a record in the same way."""
+
+    @abstractmethod
     def words(self, seen: Seen) -> list[str]:
         """For each output what it is about it that speaks for the record."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +89,9 @@ class Lookup(Rule):
         tokens = seen.tokens(self.view)
         place = np.minimum(np.searchsorted(self.known, tokens), self.known.size - 1)
         return np.where(self.known[place] == tokens, self.named[place], -1)
+
+    def groups(self, seen: Seen) -> IntArray:
+        return seen.tokens(self.view)
 
     def words(self, seen: Seen) -> list[str]:
         tokens = seen.tokens(self.view).tolist()
@@ -105,6 +113,9 @@ class Edges(Rule):
             return np.full(len(seen), -1)
         return np.where(numbers > self.high, self.highest, np.where(numbers < self.low, self.lowest, -1))
 
+    def groups(self, seen: Seen) -> IntArray:
+        return self.answers(seen)
+
     def words(self, seen: Seen) -> list[str]:
         above, below = f"the output is above {self.high:.6g}", f"the output is below {self.low:.6g}"
         return [above if number > self.high else below for number in np.asarray(seen.numbers).tolist()]
@@ -112,6 +123,14 @@ class Edges(Rule):
 
 class Verbatim(Lookup):
     """Names the record that the output is."""
+
+    def of(self, suspects: IntArray) -> Verbatim:
+        """The same for some records."""
+        mine = np.isin(self.named, suspects)
+        return self if mine.all() else Verbatim(self.view, self.known[mine], self.named[mine])
+
+    def groups(self, seen: Seen) -> IntArray:
+        return np.zeros(len(seen), dtype=np.int64)
 
     def words(self, seen: Seen) -> list[str]:
         return ["the output equals the record"] * len(seen)
@@ -171,26 +190,31 @@ def _looked_up(view: View, past: Past, bar: Bar, alone: bool = False) -> tuple[L
 
 def counted(tokens: IntArray, records: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """Tokens seen at least twice, the record that showed each most often, how often, and how often others did."""
-    order = np.argsort(tokens, kind="stable")
-    sorted_tokens = tokens[order]
-    again = sorted_tokens[1:] == sorted_tokens[:-1]
-    keep = np.concatenate([again, [False]]) | np.concatenate([[False], again])
-    keep &= sorted_tokens != NOTHING
-    tokens, records = sorted_tokens[keep], records[order][keep]
-    if tokens.size == 0:
-        empty = np.zeros(0, dtype=np.int64)
-        return empty, empty, empty, empty
-    order = np.lexsort((records, tokens))
-    tokens, records = tokens[order], records[order]
-    new = np.concatenate([[True], (tokens[1:] != tokens[:-1]) | (records[1:] != records[:-1])])
-    starts = np.flatnonzero(new)
-    times = np.diff([*starts, tokens.size])
-    tokens, records = tokens[starts], records[starts]
-    order = np.lexsort((-times, tokens))
-    tokens, records, times = tokens[order], records[order], times[order]
-    first = np.flatnonzero(np.concatenate([[True], tokens[1:] != tokens[:-1]]))
-    total = np.add.reduceat(times, first)
-    return tokens[first], records[first], times[first], total - times[first]
+    known = _seen_twice(tokens)
+    place = np.minimum(np.searchsorted(known, tokens), max(0, known.size - 1))
+    again = known[place] == tokens if known.size else np.zeros(tokens.size, dtype=bool)
+    there = np.bincount(records) > 0
+    some, codes = np.flatnonzero(there), (np.cumsum(there) - 1)[records]
+    if known.size * some.size <= MOST_CELLS:
+        cells = place[again] * some.size + codes[again]
+        table = np.bincount(cells, minlength=known.size * some.size).reshape(known.size, some.size)
+        top, total = table.max(axis=1, initial=0), table.sum(axis=1)
+        return known, some[table.argmax(axis=1)] if known.size else known, top, total - top
+    cells, times = np.unique(place[again] * some.size + codes[again], return_counts=True)
+    place, who = np.divmod(cells, some.size)
+    order = np.lexsort((-times, place))
+    first = order[np.flatnonzero(np.diff(place[order], prepend=-1))]
+    total = np.bincount(place, weights=times, minlength=known.size).astype(np.int64)
+    return known, some[who[first]], times[first], total - times[first]
+
+
+def _seen_twice(tokens: IntArray) -> IntArray:
+    """Tokens that occur at least twice, in order."""
+    ordered = np.sort(tokens)
+    twice = ordered[1:][ordered[1:] == ordered[:-1]]
+    new = np.ones(twice.size, dtype=bool)
+    new[1:] = twice[1:] != twice[:-1]
+    return np.asarray(twice[new & (twice != NOTHING)])
 
 
 def _edges(numbers: FloatArray, records: IntArray) -> Edges:

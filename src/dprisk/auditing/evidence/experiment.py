@@ -99,9 +99,9 @@ class Experiment(ABC, Generic[T]):
         """The same experiment with what earlier runs teach; their outputs and records are told if it learns."""
         return self
 
-    def witness(self, tally: T, claim: ApproxDP, past: Any) -> Any:
-        """What gives the code away, to be shown to people; None where nothing does."""
-        return None
+    def witnesses(self, tally: T, claim: ApproxDP, alpha: float, past: Any) -> tuple[Any, ...]:
+        """What gives the code away, to be shown to people, the clearest first; nothing where nothing does."""
+        return ()
 
     @property
     @abstractmethod

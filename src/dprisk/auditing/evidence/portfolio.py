@@ -15,7 +15,7 @@ import numpy as np
 
 from dprisk.auditing.certify.counts import Counts
 from dprisk.auditing.certify.portfolio import Answers
-from dprisk.auditing.evidence.attackers import Bar, Learned, Lookup, Past, rules, verbatim
+from dprisk.auditing.evidence.attackers import Bar, Learned, Past, Verbatim, rules, verbatim
 from dprisk.auditing.evidence.design import Design
 from dprisk.auditing.evidence.experiment import Attack, Experiment
 from dprisk.auditing.evidence.views import Seen
@@ -54,10 +54,10 @@ class Portfolio(Experiment[Answers]):
 
     def _rules(self, past: Past, suspects: IntArray) -> Learned:
         mine = past.of(suspects)
-        return rules(mine, self.verbatim, Bar(self.epsilon, suspects.size)) if mine.records.size else {}
+        return rules(mine, self.verbatim.of(suspects), Bar(self.epsilon, suspects.size)) if mine.records.size else {}
 
     @cached_property
-    def verbatim(self) -> Lookup:
+    def verbatim(self) -> Verbatim:
         """The rule that looks for the records themselves."""
         return verbatim(self.records)
 
@@ -96,7 +96,7 @@ class Portfolio(Experiment[Answers]):
                 if name in known:
                     answers = known[name].answers(seen)
                     right = int(np.count_nonzero(answers == self.universe[truth]))
-                    answered = np.count_nonzero(np.isin(answers, suspects))
+                    answered = np.count_nonzero(answers >= 0)
                     parts[name][suspects.size] = Counts(mine.size, int(answered), right, suspects.size)
         main = self.main.tally(all_seen.outputs[own], drawn[own]) if own.size else self.main.nothing
         return Answers(drawn.size, main, parts)
@@ -112,7 +112,7 @@ class Portfolio(Experiment[Answers]):
         return tally.log_e_value(claim.epsilon, claim.delta)
 
     def estimate(self, tally: Answers, delta: float) -> float:
-        return tally.estimate(delta, tally.leading(tally.certified(0.5, delta, True), delta))
+        return tally.estimate(delta)
 
     def able(self, tally: Answers, claim: ApproxDP, alpha: float, anytime: bool) -> bool:
         """Whether the main attacker, had it been right with every answer, would have refuted the claim."""
@@ -122,17 +122,18 @@ class Portfolio(Experiment[Answers]):
     def attack(self, tally: Answers, claim: ApproxDP, alpha: float, anytime: bool) -> Attack:
         return self.main.attack(tally.main, claim, alpha, anytime)
 
-    def witness(self, tally: Answers, claim: ApproxDP, past: Past) -> Witness | None:
-        """What gives the code away, where some outputs do clearly."""
-        name = tally.leading(claim.epsilon, claim.delta)
-        if name is None:
-            return None
-        sizes = tally.others[name]
-        best = max(sizes, key=lambda size: sizes[size].correct, default=None)
-        for suspects, known in zip(self.sources, self.learned, strict=True):
-            if suspects.size == best and name in known:
-                return witness_of(name, known[name], past.of(suspects), self.records)
-        return None
+    def witnesses(self, tally: Answers, claim: ApproxDP, alpha: float, past: Past) -> tuple[Witness, ...]:
+        """What each learner saw whose evidence against the claim is large by itself; the same outputs once."""
+        found: dict[str, Witness] = {}
+        for name in tally.convinced(claim.epsilon, claim.delta, alpha):
+            sizes = tally.others[name]
+            best = max(sizes, key=lambda size: sizes[size].correct)
+            for suspects, known in zip(self.sources, self.learned, strict=True):
+                if suspects.size == best and name in known:
+                    witness = witness_of(name, known[name], past.of(suspects), self.records)
+                    if witness is not None:
+                        found.setdefault(witness.what, witness)
+        return tuple(sorted(found.values(), key=lambda witness: -witness.weight))
 
     def to_dict(self) -> dict[str, Any]:
         return self.main.to_dict() | {"learners": list(self.names)}

@@ -112,7 +112,7 @@ class Value(View):
         if outputs.dtype.kind not in "biuf":
             return _by_kind(outputs, _bits, _digests)
         columns = [_bits(column) for column in columns_of(outputs)]
-        return columns[0] if len(columns) == 1 else _mixed(columns, len(outputs))
+        return columns[0] if outputs.ndim == 1 else _mixed(columns, len(outputs))
 
     def words(self, token: int, example: Any) -> str:
         return f"the output is {_shown(example)}"
@@ -141,7 +141,7 @@ class LowBits(View):
         if outputs.dtype.kind not in "iuf":
             return _by_kind(outputs, _last_bit, lambda others: np.full(len(others), NOTHING))
         places = [_last_bit(column) for column in columns_of(outputs)]
-        return np.min(places, axis=0) if len(places) > 1 else places[0]
+        return np.min(places, axis=0) if places else np.full(len(outputs), NOTHING)
 
     def words(self, token: int, example: Any) -> str:
         return f"the last bit that is set in the output stands for 2^{token}"
@@ -294,6 +294,8 @@ def _number_forms(outputs: AnyArray) -> IntArray:
     """Whether whole or not, and how many entries of each odd kind there are."""
     if outputs.dtype.kind != "f":
         return np.full(len(outputs), -1)
+    if outputs.ndim == 1 and np.isfinite(outputs).all() and outputs.all():
+        return np.zeros(len(outputs), dtype=np.int64)
     rows = outputs.reshape(len(outputs), math.prod(outputs.shape[1:]))
     found = np.zeros(len(rows), dtype=np.int64)
     for row in np.flatnonzero((~np.isfinite(rows) | (rows == 0)).any(axis=1)):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import reprlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -31,6 +33,11 @@ class Witness:
     other_runs: int
     examples: tuple[str, ...]
 
+    @property
+    def weight(self) -> float:
+        """How often these outputs speak for the record, times how clearly."""
+        return self.times * math.log((self.times / self.runs + 1e-9) / ((self.other_times + 0.5) / self.other_runs))
+
     def sentence(self) -> str:
         """In words."""
         return (
@@ -52,40 +59,31 @@ def witness_of(attacker: str, rule: Rule, past: Past, records: Sequence[Any]) ->
     named = np.flatnonzero(answers >= 0)
     if named.size == 0:
         return None
-    words = np.array(rule.words(past.seen.take(named)))
-    best: tuple[float, str, int] | None = None
-    for what in dict.fromkeys(words.tolist()):
-        among = named[words == what]
-        record = int(np.bincount(answers[among]).argmax())
-        right, wrong = _split(past, among, record)
-        worth = right / (wrong + 1) * min(1.0, right / 5)
-        if best is None or worth > best[0]:
-            best = worth, what, record
-    assert best is not None
-    _, what, record = best
-    among = named[words == what]
-    others = np.bincount(past.records[among], minlength=len(records))
-    runs = np.bincount(past.records, minlength=len(records))
-    others[record] = -1
-    other = int(np.argmax(np.where(runs > 0, others, -2)))
-    examples = [
-        repr(value.item() if hasattr(value, "item") and np.ndim(value) == 0 else value)
-        for value in past.seen.outputs[among[:SHOWN]]
-    ]
-    times = int(np.count_nonzero(past.records[among] == record))
+    groups, place = np.unique(
+        np.column_stack([rule.groups(past.seen.take(named)), answers[named]]), axis=0, return_inverse=True
+    )
+    right = past.records[named] == answers[named]
+    hits, misses = (np.bincount(place.ravel()[some], minlength=len(groups)) for some in (right, ~right))
+    best = int(np.argmax(hits * np.log((hits + 0.5) / (misses + 0.5))))  # evidence: how often, times how clearly
+    among = named[place.ravel() == best]
+    record = int(answers[among[0]])
+    times, runs = (np.bincount(numbers, minlength=len(records)) for numbers in (past.records[among], past.records))
+    rivals = np.where(runs > 0, times, -1)
+    rivals[record] = -1
+    other = int(np.argmax(rivals))
+    few = past.seen.take(among[:SHOWN])
     return Witness(
-        attacker,
-        what,
-        records[record],
-        times,
-        int(runs[record]),
-        records[other],
-        max(0, int(others[other])),
-        int(runs[other]),
-        tuple(examples),
+        attacker=attacker,
+        what=rule.words(few)[0],
+        record=records[record],
+        times=int(times[record]),
+        runs=int(runs[record]),
+        other=records[other],
+        other_times=int(times[other]),
+        other_runs=int(runs[other]),
+        examples=tuple(map(_shown, few.outputs)),
     )
 
 
-def _split(past: Past, among: Any, record: int) -> tuple[int, int]:
-    right = int(np.count_nonzero(past.records[among] == record))
-    return right, len(among) - right
+def _shown(output: Any) -> str:
+    return reprlib.repr(output.tolist() if isinstance(output, np.ndarray | np.generic) else output)

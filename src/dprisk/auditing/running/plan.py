@@ -110,26 +110,21 @@ def carry_out(setup: Setup, terms: Terms, running: Running, store: Store | None,
     An experiment that learns is told of all finished blocks from time to time: after the first, the second, the fourth
     and so on, which does not depend on who runs them.
     """
-    plan, tally, past = Plan.of(setup, terms), setup.design.nothing, setup.past
-    found = Outcome(tally, setup.design, past)
+    plan, found = Plan.of(setup, terms), Outcome(setup.design.nothing, setup.design, setup.past)
     try:
         with kept:
             for numbers in _rounds(plan):
-                if store is not None and numbers.start == 0:
+                if numbers.start > 0:
+                    found = found.learned()
+                    plan = replace(plan, design=found.design)
+                elif store is not None:
                     plan.require_same(store)
-                fresh = []
                 for block in plan.finished(numbers, running, store):
-                    tally = tally + block.tally
-                    fresh += [] if block.past is None else [block.past]
-                    found = Outcome(tally, found.design, found.past)
+                    found = replace(found, tally=found.tally + block.tally, recent=(*found.recent, block.past))
                     if watch is not None:
-                        watch(tally, terms.runs)
-                    if terms.stop_early and setup.design.refuted(tally, terms.claim, terms.alpha):
-                        return Outcome(tally, found.design, together([found.past, *fresh]))
-                if plan.design.learns:
-                    past = together([found.past, *fresh])
-                    plan = replace(plan, design=plan.design.after(past))
-                    found = Outcome(tally, plan.design, past)
+                        watch(found.tally, terms.runs)
+                    if terms.stop_early and setup.design.refuted(found.tally, terms.claim, terms.alpha):
+                        return found
     except KeyboardInterrupt:
         return replace(found, interrupted=True)
     return found
@@ -137,12 +132,23 @@ def carry_out(setup: Setup, terms: Terms, running: Running, store: Store | None,
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the runs gave: their tally, the experiment with all that it learned, and what it learned from."""
+    """What the runs gave: their tally, the experiment with all that it learned, and what it learned from.
+
+    `recent` are blocks that it has not learned from yet.
+    """
 
     tally: Any
     design: Experiment[Any]
     past: Past | None
+    recent: tuple[Past | None, ...] = ()
     interrupted: bool = False
+
+    def learned(self) -> Outcome:
+        """The same after learning from all blocks."""
+        if not (self.design.learns and self.recent):
+            return self
+        past = together([self.past, *self.recent])
+        return replace(self, design=self.design.after(past), past=past, recent=())
 
 
 def _rounds(plan: Plan) -> Iterator[range]:
