@@ -56,6 +56,10 @@ class CodeTarget(Target):
         if self.timeout is not None:
             object.__setattr__(self, "timeout", as_timeout(self.timeout))
 
+    def load(self) -> None:
+        """Find the code."""
+        _ = self._resolved
+
     def sample(self, records: IntArray, rng: np.random.Generator) -> AnyArray:
         """Outputs of the code; it fails with an `AuditedCodeError` that can be repeated."""
         return self.repeat(records, int(rng.integers(1 << 63)))

@@ -10,9 +10,12 @@ target says `reproducible=False` where it is seen, and `repeats` tells by trying
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import inspect
 import itertools
+import os
+import platform
 import random
 import sys
 import threading
@@ -204,6 +207,30 @@ def set_aside() -> Iterator[None]:
         np.random.set_state(states[1])  # noqa: NPY002
         if torch is not None:
             torch.set_rng_state(states[2])
+
+
+def this_process() -> tuple[str, int]:
+    """What tells this process from all others."""
+    return platform.node(), os.getpid()
+
+
+_refreshed: set[tuple[str, int]] = set()
+
+
+def refresh_elsewhere(home: tuple[str, int], target: Any) -> None:
+    """In another process than the audit's, give every generator there is random numbers of its own, once.
+
+    A process that was forked, or that loads the same modules, begins with the random numbers of all others. Generators
+    that the audit finds are seeded before each block; this is for those that it does not find.
+    """
+    here = this_process()
+    if here == home or here in _refreshed:
+        return
+    _refreshed.add(here)
+    target.load()
+    for thing in gc.get_objects():
+        if isinstance(thing, _GENERATORS) and not isinstance(thing, random.SystemRandom):
+            _reseed(thing, np.frombuffer(os.urandom(16), dtype=np.uint32))
 
 
 def _reseed(generator: Any, words: AnyArray) -> None:

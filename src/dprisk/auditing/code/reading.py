@@ -6,6 +6,7 @@ import contextlib
 import copy
 import inspect
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -22,6 +23,7 @@ from dprisk.guarantees import Guarantee, as_guarantee
 from dprisk.mechanisms import Mechanism
 
 MOST_LISTED = 10_000_000  # records of code
+PATIENCE = 0.2  # seconds of trying whether code repeats itself, beyond which no more runs are made
 SAME = 32  # runs of one record in a batch: never all alike twice, and different, if each has its own noise
 
 
@@ -38,7 +40,7 @@ def read(subject: Any, records: Sequence[Any] | int | None = None, timeout: floa
         require(timeout is None, f"{target.name} has no calls to limit, as code has; leave out timeout.", TargetError)
         return target
     target = target if timeout is None else replace(target, timeout=timeout)
-    if target.reproducible and not repeats(target, runs=2):
+    if target.reproducible and not repeats(target):
         note = "The same seed gave other outputs: it draws what cannot be seeded."
         target = replace(target, reproducible=False, note=note)
     if target.batch:
@@ -237,16 +239,22 @@ def _require_own_noise(target: Target) -> None:
 
 
 def repeats(target: Target, seed: int = 0, runs: int = 64) -> bool:
-    """Whether the same seed gave the same outputs, tried on two blocks of a few runs.
+    """Whether the same seed gave the same outputs, tried on two blocks of a few runs, fewer of slow code.
 
     False is certain; True is not, if the code uses its randomness rarely.
     """
-    numbers = np.arange(runs) % target.size
-    one, two = (target.sample(numbers, np.random.default_rng(seed)) for _ in range(2))
-    return _same(one, two)
+    some, started = 2, time.perf_counter()
+    while True:
+        numbers = np.arange(some) % target.size
+        one, two = (target.sample(numbers, np.random.default_rng(seed)) for _ in range(2))
+        if not _same(one, two):
+            return False
+        if some >= runs or time.perf_counter() - started > PATIENCE:
+            return True
+        some = min(runs, 8 * some)
 
 
 def _same(one: Any, two: Any) -> bool:
     if isinstance(one, tuple):
         return all(map(_same, one, two))
-    return bool(np.array_equal(one, two, equal_nan=one.dtype.kind == "f"))
+    return one.shape == two.shape and bool(np.array_equal(one, two, equal_nan=one.dtype.kind == "f"))

@@ -45,6 +45,9 @@ class Target(ABC):
     def sample(self, records: IntArray, rng: np.random.Generator) -> Any:
         """One output for each record number, the outputs along the first axis (see `as_outputs`)."""
 
+    def load(self) -> None:
+        """Import what is run, where that was named only."""
+
     def stream(self, records: IntArray, step: int, rng: np.random.Generator) -> Generator[Any, None, None]:
         """The outputs of one block of runs, those of `step` records at a time: to be read to the end, or closed."""
         for start in range(0, records.size, step):

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from dprisk.auditing.certify.claim import Terms
-from dprisk.auditing.code.randomness import block_generator, kept, set_aside
+from dprisk.auditing.code.randomness import block_generator, kept, refresh_elsewhere, set_aside, this_process
 from dprisk.auditing.code.target import Target
 from dprisk.auditing.evidence.attackers import Past, together
 from dprisk.auditing.evidence.choosing import Setup
 from dprisk.auditing.evidence.experiment import Experiment
 from dprisk.auditing.evidence.views import Seen, joined
 from dprisk.auditing.running.store import Block, Store
-from dprisk.auditing.running.workers import Running, run_by_workers
+from dprisk.auditing.running.workers import Running, Workers
 from dprisk.errors import InputFileError, require
 from dprisk.types import IntArray
 
@@ -31,6 +31,7 @@ MOST_CALLS = 10_000  # the same at most
 PARTS = 20  # blocks to share out and to record, unless they would be smaller or larger than that
 LOOKS = 100  # runs of unknown code in a block if the audit may end at each
 FIRST = 32  # the share of all blocks after which learners learn for the first time
+PROBED = 64  # runs by which workers are compared
 HELD = 1 << 21  # bytes of outputs of a known mechanism that are held at once, few enough to stay in the cache
 
 Watch = Callable[[Any, int], None]  # told of the tally so far, and of the runs planned
@@ -46,6 +47,7 @@ class Plan:
     block: int
     seed: int
     step: int
+    home: tuple[str, int] = field(default_factory=this_process)
 
     @classmethod
     def of(cls, setup: Setup, terms: Terms) -> Plan:
@@ -61,6 +63,7 @@ class Plan:
 
     def run(self, number: int) -> Block:
         """One block: draw targets, call the code, tally what it gave."""
+        refresh_elsewhere(self.home, self.target)
         count = min(self.block, self.runs - number * self.block)
         rng = block_generator(self.seed, number)
         drawn = self.design.draw(count, rng)
@@ -78,17 +81,20 @@ class Plan:
         with set_aside() if self.design.may_draw else nullcontext():
             return self.design.judged(outputs, drawn) if self.design.learns else self.design.tally(outputs, drawn)
 
-    def finished(self, numbers: range, running: Running, store: Store | None = None) -> Iterator[Block]:
+    def finished(self, numbers: range, workers: Workers, store: Store | None = None) -> Iterator[Block]:
         """Some blocks in order, recorded ones from the store, the others as they are run."""
         known = {} if store is None else store.blocks(numbers, type(self.design.nothing).read)
-        missing = [number for number in numbers if number not in known]
-        here = running.executor is None and running.n_jobs == 1
-        fresh = map(self.run, missing) if here else run_by_workers(self.run, missing, running, self.target.name)
+        fresh = workers.run(self.run, [number for number in numbers if number not in known])
         for number in numbers:
             block = known[number] if number in known else next(fresh)
             if store and number not in known:
                 store.record(number, block)
             yield block
+
+    def probe(self, number: int) -> Any:
+        """The outputs of a few runs from one seed."""
+        refresh_elsewhere(self.home, self.target)
+        return self.target.sample(self.design.universe[np.arange(PROBED) % self.design.size], np.random.default_rng(0))
 
     def require_same(self, store: Store) -> None:
         """Refuse a file whose first block comes out differently now, where the same seed should give the same runs."""
@@ -112,14 +118,16 @@ def carry_out(setup: Setup, terms: Terms, running: Running, store: Store | None,
     """
     plan, found = Plan.of(setup, terms), Outcome(setup.design.nothing, setup.design, setup.past)
     try:
-        with kept:
+        with kept, Workers(running, plan.target.name) as workers:
+            if not plan.target.reproducible:
+                workers.require_own_noise(plan.probe)
             for numbers in _rounds(plan):
                 if numbers.start > 0:
                     found = found.learned()
                     plan = replace(plan, design=found.design)
                 elif store is not None:
                     plan.require_same(store)
-                for block in plan.finished(numbers, running, store):
+                for block in plan.finished(numbers, workers, store):
                     found = replace(found, tally=found.tally + block.tally, recent=(*found.recent, block.past))
                     if watch is not None:
                         watch(found.tally, terms.runs)

@@ -15,8 +15,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dprisk.auditing.code.timeouts import as_timeout
-from dprisk.errors import TargetError, as_whole, fail
+from dprisk.errors import TargetError, as_whole, fail, require
 
 RETRIES = 3  # times in a row that a pool whose workers died is made anew
 AHEAD = 2  # blocks in flight for each worker, beyond which none is submitted
@@ -48,33 +50,97 @@ class Running:
             object.__setattr__(self, "timeout", as_timeout(self.timeout))
 
 
-def run_by_workers(work: Work, numbers: list[int], running: Running, name: str) -> Iterator[Any]:
-    """What the work on each number gives, in order; `name` is said where the workers are lost.
+class Workers:
+    """Who runs blocks: the same workers for the whole audit, and what they give in order.
 
-    Workers of our own that die are replaced, and what they were at is done again.
+    Workers of our own that die are replaced, and what they were at is done again; `name` is said where they are lost.
     """
-    given = running.executor
-    if given is None or isinstance(given, ProcessPoolExecutor):
-        _require_sendable(work, name)
-    done = failures = 0
-    while True:
-        pool = ProcessPoolExecutor(running.n_jobs, initializer=_leave_in_time) if given is None else given
-        before = done
-        try:
-            for result in _submitted(work, numbers[done:], pool, running.n_jobs):
-                yield result
-                done += 1
+
+    def __init__(self, running: Running, name: str) -> None:
+        self.running, self.name = running, name
+        self._own: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._dismiss()
+
+    @property
+    def are_here(self) -> bool:
+        """Whether this process runs all blocks itself."""
+        return self.running.executor is None and self.running.n_jobs == 1
+
+    def run(self, work: Work, numbers: list[int]) -> Iterator[Any]:
+        """What the work on each number gives, in order."""
+        if self.are_here:
+            yield from map(work, numbers)
             return
-        except Exception as problem:
-            failures = failures + 1 if done == before else 1
-            lost = _lost(problem, name, numbers[done], failures)
-            if lost is None:
-                raise
-            if given is not None or failures > RETRIES or not isinstance(problem, BrokenExecutor):
-                raise TargetError(lost) from problem
-        finally:
-            if given is None:
-                pool.shutdown(wait=False, cancel_futures=True)
+        given = self.running.executor
+        if given is None or isinstance(given, ProcessPoolExecutor):
+            _require_sendable(work, self.name)
+        done = failures = 0
+        while True:
+            before = done
+            try:
+                for result in _submitted(work, numbers[done:], given or self._pool(), self.running.n_jobs):
+                    yield result
+                    done += 1
+                return
+            except Exception as problem:
+                self._dismiss()
+                failures = failures + 1 if done == before else 1
+                lost = _lost(problem, self.name, numbers[done], failures)
+                if lost is None:
+                    raise
+                if given is not None or failures > RETRIES or not isinstance(problem, BrokenExecutor):
+                    raise TargetError(lost) from problem
+
+    def require_own_noise(self, probe: Work) -> None:
+        """Refuse code that two workers run with the same noise, though it is not the same twice in one process.
+
+        The probe is one block; code that keeps its random numbers where they can be neither seeded nor found starts
+        from the same ones in each new process.
+        """
+        if self.are_here:
+            return
+        given = [probe(0), probe(0)]
+        if same_outputs(*given):
+            return
+        if self.running.executor is None:
+            found = [self._fresh(probe) for _ in range(2)]
+        else:
+            found = [future.result() for future in [self.running.executor.submit(probe, 0) for _ in range(2)]]
+        require(
+            not same_outputs(*found),
+            f"{self.name} draws the same noise in every worker: it holds random numbers that cannot be seeded, and each "
+            "process begins with the same. Give it a parameter rng, or run it with n_jobs=1.",
+            TargetError,
+        )
+
+    def _fresh(self, probe: Work) -> Any:
+        _require_sendable(probe, self.name)
+        with ProcessPoolExecutor(1, initializer=_leave_in_time) as pool:
+            return pool.submit(probe, 0).result()
+
+    def _pool(self) -> ProcessPoolExecutor:
+        if self._own is None:
+            self._own = ProcessPoolExecutor(self.running.n_jobs, initializer=_leave_in_time)
+        return self._own
+
+    def _dismiss(self) -> None:
+        if self._own is not None:
+            self._own.shutdown(wait=False, cancel_futures=True)
+            self._own = None
+
+
+def same_outputs(one: Any, two: Any) -> bool:
+    """Whether all outputs are the same; what is not a number is the same as itself."""
+    if isinstance(one, tuple):
+        return all(map(same_outputs, one, two))
+    if one.shape != two.shape or one.dtype != two.dtype:
+        return False
+    return bool(np.array_equal(one, two, equal_nan=one.dtype.kind == "f"))
 
 
 def _lost(problem: Exception, name: str, block: int, failures: int) -> str | None:
