@@ -11,6 +11,7 @@ from dprisk.answers import Answer, Row
 from dprisk.auditing.certify.claim import Consequence
 from dprisk.auditing.certify.counts import Counts
 from dprisk.auditing.certify.portfolio import Answers
+from dprisk.auditing.evidence.coverage import Coverage
 from dprisk.auditing.evidence.experiment import Attack, Experiment
 from dprisk.auditing.evidence.witness import Witness
 from dprisk.errors import fail
@@ -39,6 +40,7 @@ class AuditReport(Answer):
     seed: int
     seconds: float
     witnesses: tuple[Witness, ...] = ()
+    coverage: Coverage | None = None
 
     @property
     def name(self) -> str:
@@ -120,7 +122,8 @@ class AuditReport(Answer):
             return f"{self.name} breaks its promise of {claim}: {certified}.{seen}"
         if self.verdict == "undecided":
             return f"The claim of {claim} by {self.name} is undecided after {self.runs} runs; {certified}."
-        return f"{self.runs} runs of {self.name} are consistent with {claim}; {certified}."
+        looked = f" {self.coverage.sentence()}" if self.coverage else ""
+        return f"{self.runs} runs of {self.name} are consistent with {claim}; {certified}.{looked}"
 
     def attack_sentence(self) -> str:
         """What the attacker gained, beside its bounds, in words; empty without runs."""
@@ -183,6 +186,7 @@ class AuditReport(Answer):
             "target": self.target,
             "seed": self.seed,
             "seconds": self.seconds,
+            "coverage": self.coverage and self.coverage.to_dict(),
             "witnesses": [witness.to_dict() for witness in self.witnesses],
         }
 

@@ -82,9 +82,14 @@ def audit(
         seed=terms.seed,
         seconds=time.perf_counter() - started,
     )
+    seen, design = found.everything, found.design
     if report.verdict == "violated":
-        found = found.learned()
-        report = replace(report, witnesses=found.design.witnesses(found.tally, terms.claim, terms.alpha, found.past))
+        learned = found.learned()
+        witnesses = learned.design.witnesses(found.tally, terms.claim, terms.alpha, seen)
+        report = replace(report, witnesses=witnesses)
+    else:
+        how = terms.claim, terms.alpha, report.anytime, list(found.all_rounds)
+        report = replace(report, coverage=design.coverage(found.tally, *how, seen))
     if found.interrupted:
         raise AuditInterrupted(report)
     return report

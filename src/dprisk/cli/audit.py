@@ -46,7 +46,7 @@ from dprisk.threat.prior import Prior
 from dprisk.threat.threat import Threat
 
 OF_A_THREAT = {"prior", "knows", "within", "space"}
-VIOLATED, INTERRUPTED = 1, 130  # exit codes
+EXIT_CODES, INTERRUPTED = {"violated": 1, "undecided": 3, "consistent with the claim": 0}, 130
 PATIENCE = "5s"  # for a cluster to answer, and to come back when it was lost
 
 
@@ -59,6 +59,7 @@ def audit_command() -> Command:
             name_in(MECHANISMS, "family", "The mechanism that it claims to be, at the epsilon of the --claim."),
             option("batch", bool, "It takes many records at once and returns an output for each."),
             option("timeout", float, "Seconds that one call may take."),
+            option("failures", bool, "Take an exception, or a call that takes too long, as an output."),
             option("outputs", FILE, "Instead of code: a file of recorded runs, with columns record and output."),
         ],
         "Claim": [
@@ -85,7 +86,7 @@ def _audit(**given: Any) -> None:
     """Does this code keep its promise?
 
     Runs a mechanism, a function or recorded outputs against a claimed epsilon. Certifies a lower bound on the true
-    epsilon. Ends with code 1 if the claim is violated. With --prior, --knows or --within it measures what that
+    epsilon. Ends with code 1 if the claim is violated, with 3 if the runs could not have shown it, with 0 otherwise. With --prior, --knows or --within it measures what that
     attacker gains; without them it looks for the leak wherever it shows best.
     """
     context = click.get_current_context()
@@ -103,7 +104,7 @@ def _audit(**given: Any) -> None:
         show_json(report.to_dict())
     else:
         click.echo(_told(report))
-    context.exit(INTERRUPTED if interrupted else VIOLATED if report.verdict == "violated" else 0)
+    context.exit(INTERRUPTED if interrupted else EXIT_CODES[report.verdict])
 
 
 def _run(given: Options, typed: set[str]) -> AuditReport:
@@ -183,6 +184,7 @@ def _mechanism(given: Options, prior: Prior | None) -> Mechanism:
         ("timeout", "a mechanism needs none"),
         ("family", "a mechanism is its own"),
         ("batch", "a mechanism always does that"),
+        ("failures", "a mechanism does not fail"),
     ):
         require(given[name] in (None, False), f"{flag(name)} is for code; {instead}.")
     size = given["size"] if prior is None else prior.size
@@ -205,7 +207,7 @@ def _code(given: Options, prior: Prior | None, records: list[Any] | None) -> tup
     if records is None and prior is not None and prior.labels is not None:
         records = list(prior.labels)
     require(records is not None or brings_its_own, "--records is missing, as in --records 0..9.")
-    target = as_target(given["code"], records, batch=given["batch"])
+    target = as_target(given["code"], records, batch=given["batch"], failures=given["failures"])
     return target, None if given["family"] is None else _family(given, list(target.records))
 
 

@@ -33,7 +33,7 @@ PACKAGE = Path(__file__).parents[2]
 class CodeTarget(Target):
     """Code that is run as a black box: a function of one record, or of a list of them (`batch`).
 
-    It can be sent to other processes if the code can; code named by text always can.
+    With `failures` an exception, or a call that takes too long, is an output like any other. It can be sent to other processes if the code can; code named by text always can.
     """
 
     name: str
@@ -43,6 +43,7 @@ class CodeTarget(Target):
     parameters: Mapping[str, Any] | None = None
     post: Callable[[Any], Any] | None = None
     timeout: float | None = None
+    failures: bool = False
     claim: Guarantee | None = None
     reproducible: bool = True
     note: str = ""
@@ -55,6 +56,8 @@ class CodeTarget(Target):
             fail(f"post is a function of one output, not {self.post!r}", TargetError)
         if self.timeout is not None:
             object.__setattr__(self, "timeout", as_timeout(self.timeout))
+        if self.failures and self.batch:
+            fail("A batch that fails gives no outputs at all: leave out failures, or batch.", TargetError)
 
     def load(self) -> None:
         """Find the code."""
@@ -116,8 +119,9 @@ class CodeTarget(Target):
             if isinstance(problem, OutOfTimeError)
             else f"raised {type(problem).__name__}: {' '.join(str(problem).split())}"
         )
-        again = "The same audit with the same seed runs into it again." if self.reproducible else self.note
-        message = f"{self.name} on {where} {what}{_place(problem)}. {again}"
+        again = "The same audit with the same seed runs into it again. " if self.reproducible else ""
+        leak = "" if self.batch else "Who sees that it failed may learn from it: with failures=True that is an output."
+        message = f"{self.name} on {where} {what}{_place(problem)}. {again}{leak}".strip()
         return AuditedCodeError(message, record, numbers.tolist(), seed)
 
     def _function(self, seed: int) -> tuple[Any, ...]:
@@ -134,10 +138,11 @@ class CodeTarget(Target):
                 and code.__code__.co_varnames[1:2] == (place,)
                 and not (self.batch or self.post or given or code.__code__.co_kwonlyargcount)
             ):
-                return code, itertools.repeat(generator)  # by position, which is faster
+                return _Caught(code) if self.failures else code, itertools.repeat(generator)  # by position, faster
             given[place] = generator
         function = partial(function, **given) if given else function
-        return (function if self.post is None else _Then(function, self.post),)
+        function = function if self.post is None else _Then(function, self.post)
+        return (_Caught(function) if self.failures else function,)
 
     @cached_property
     def _resolved(self) -> tuple[Any, Adapted | None, str | None]:
@@ -160,6 +165,31 @@ class CodeTarget(Target):
     def __getstate__(self) -> dict[str, Any]:
         found_again = ("_generators", "_objects", "_resolved")
         return {name: value for name, value in self.__dict__.items() if name not in found_again}
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What a run gave that gave no output: the name of the exception, or that its time was up."""
+
+    kind: str
+
+    def __repr__(self) -> str:
+        return f"failed: {self.kind}"
+
+
+@dataclass(frozen=True)
+class _Caught:
+    """A function whose failures are outputs. Their messages are not looked at: they often hold an address or a time."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, *arguments: Any) -> Any:
+        try:
+            return self.function(*arguments)
+        except OutOfTimeError:
+            return Failure("out of time")
+        except Exception as problem:
+            return Failure(type(problem).__name__)
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ def central(
     parameters: Mapping[str, Any] | None = None,
     post: Callable[[Any], Any] | None = None,
     timeout: float | None = None,
+    failures: bool = False,
     name: str | None = None,
 ) -> Target:
     """A mechanism on a whole data set, `function(dataset)`, seen as a channel from one person's record.
@@ -64,6 +65,7 @@ def central(
         parameters=parameters,
         post=post,
         timeout=timeout,
+        failures=failures,
         name=f"{shown} on {len(base)} others" if place is None else f"{shown} on {len(base)} people",
     )
 

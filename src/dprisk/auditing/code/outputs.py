@@ -136,7 +136,7 @@ def _frozen(value: Any) -> Any:
         return frozenset(_frozen(entry) for entry in value)
     if isinstance(value, dict):
         return tuple((_frozen(key), _frozen(entry)) for key, entry in value.items())
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if dataclasses.is_dataclass(value) and not isinstance(value, type) and not getattr(value, "__hash__", None):
         return tuple(_frozen(getattr(value, field.name)) for field in dataclasses.fields(value))
     if isinstance(value, np.generic):
         return value if isinstance(value, np.floating) and not isinstance(value, float) else value.item()

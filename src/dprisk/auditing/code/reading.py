@@ -57,6 +57,7 @@ def as_target(
     parameters: Mapping[str, Any] | None = None,
     post: Callable[[Any], Any] | None = None,
     timeout: float | None = None,
+    failures: bool = False,
     name: str | None = None,
 ) -> Target:
     """Anything that can be audited, as a `Target`.
@@ -76,7 +77,8 @@ def as_target(
     guarantee to be tested, as `as_guarantee` takes it; libraries that state one for every pair of the records need
     none. `post` is applied to each output. `timeout` limits each run (with `batch` each block) to that many seconds,
     and one quarter more at most; it needs the main thread of a process on a system with timers, and cannot stop code
-    that does not come back to Python.
+    that does not come back to Python. A run that fails or takes too long ends the audit; with `failures` it is an output
+    like any other, for whoever sees that it failed may learn from it.
 
     >>> target = as_target(lambda record, rng: record + rng.normal(), records=2)
     >>> target.sample(np.array([0, 1, 1]), np.random.default_rng(0)).shape
@@ -86,7 +88,9 @@ def as_target(
     code = reference.load() if reference else subject
     promise = None if claim is None else as_guarantee(claim)
     if isinstance(code, Target | Mechanism):
-        return _relabelled(_whole(code, records, not (batch or parameters or post or timeout)), promise, name)
+        return _relabelled(
+            _whole(code, records, not (batch or parameters or post or timeout or failures)), promise, name
+        )
     shown = reference.text if reference else name_of(code)
     made = _from_code(code, shown, listed_records(records), parameters, batch)
     return replace(
@@ -95,6 +99,7 @@ def as_target(
         code=reference or made.code,
         post=post,
         timeout=timeout,
+        failures=failures,
         claim=promise or made.claim,
     )
 

@@ -16,6 +16,7 @@ import numpy as np
 from dprisk.auditing.certify.counts import Counts
 from dprisk.auditing.certify.portfolio import Answers
 from dprisk.auditing.evidence.attackers import Bar, Learned, Past, Verbatim, rules, verbatim
+from dprisk.auditing.evidence.coverage import Coverage, smallest_disclosure
 from dprisk.auditing.evidence.design import Design
 from dprisk.auditing.evidence.experiment import Attack, Experiment
 from dprisk.auditing.evidence.views import Seen
@@ -134,6 +135,23 @@ class Portfolio(Experiment[Answers]):
                     if witness is not None:
                         found.setdefault(witness.what, witness)
         return tuple(sorted(found.values(), key=lambda witness: -witness.weight))
+
+    def coverage(
+        self, tally: Answers, claim: ApproxDP, alpha: float, anytime: bool, rounds: list[int], past: Past
+    ) -> Coverage:
+        """What was looked at, and the rarest disclosure that would have been found among the main suspects."""
+        size, share = self.main.size, tally.main.runs / max(1, tally.runs)
+        mine = [round(runs * share) for runs in rounds]
+
+        def convicts(right: int) -> bool:
+            counts = {name: {size: Counts(tally.main.runs, 0, 0, size)} for name in self.names}
+            counts[self.names[0]] = {size: Counts(max(right, tally.main.runs), right, right, size)}
+            nothing = Counts(tally.main.runs, 0, 0, size)
+            return Answers(tally.runs, nothing, counts).certified(alpha, claim.delta, anytime) > claim.epsilon
+
+        seen, pilot = np.unique(past.records), past.records.size - sum(rounds)
+        smallest = smallest_disclosure(mine, size, max(0, pilot) / size, convicts) if self.names else None
+        return Coverage(seen.size, len(self.records), tally.runs, max(0, pilot), ("main", *self.names), smallest)
 
     def to_dict(self) -> dict[str, Any]:
         return self.main.to_dict() | {"learners": list(self.names)}

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from dprisk.auditing.code.called import Failure
 from dprisk.auditing.code.comparison import columns_of, sortable
 from dprisk.auditing.code.outputs import as_objects
 from dprisk.types import AnyArray, FloatArray, IntArray
@@ -279,6 +280,8 @@ def form_of(value: Any) -> str:
             return "is minus zero" if math.copysign(1.0, value) < 0 else "is zero"
     if value is None:
         return "is None"
+    if isinstance(value, Failure):
+        return f"is a failure, {value.kind}"
     kind = str(value.dtype) if isinstance(value, np.ndarray | np.generic) else type(value).__name__
     if isinstance(value, np.ndarray):
         return f"is an array of {kind} of shape {value.shape}"

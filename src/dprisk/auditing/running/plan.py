@@ -149,6 +149,7 @@ class Outcome:
     design: Experiment[Any]
     past: Past | None
     recent: tuple[Past | None, ...] = ()
+    rounds: tuple[int, ...] = ()  # runs between which it learned
     interrupted: bool = False
 
     def learned(self) -> Outcome:
@@ -156,7 +157,18 @@ class Outcome:
         if not (self.design.learns and self.recent):
             return self
         past = together([self.past, *self.recent])
-        return replace(self, design=self.design.after(past), past=past, recent=())
+        return replace(self, design=self.design.after(past), past=past, recent=(), rounds=self.all_rounds)
+
+    @property
+    def all_rounds(self) -> tuple[int, ...]:
+        """With the last one, after which nothing was learned."""
+        fresh = sum(block.records.size for block in self.recent if block is not None)
+        return (*self.rounds, fresh) if fresh else self.rounds
+
+    @property
+    def everything(self) -> Past | None:
+        """All that was seen."""
+        return together([self.past, *self.recent]) if self.design.learns else None
 
 
 def _rounds(plan: Plan) -> Iterator[range]:
