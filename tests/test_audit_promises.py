@@ -21,7 +21,7 @@ from dprisk.auditing.code.recordings import Recorded
 from dprisk.auditing.evidence.design import Design
 from dprisk.auditing.evidence.learned import FrequencyScorer, Kernels, KernelScorer
 from dprisk.auditing.evidence.scores import GuessScorer, KnownScorer, Scorer
-from dprisk.auditing.evidence.suspects import Wanted, learned_designs
+from dprisk.auditing.evidence.suspects import Wanted, learned_design
 from dprisk.errors import DpriskError, ParameterError, ThreatError
 from dprisk.guarantees import ApproxDP
 from dprisk.mechanisms import UnaryEncoding
@@ -130,7 +130,7 @@ def test_the_use_of_recorded_runs_ends_with_the_first_record_that_has_none_left(
         taught.append(records)
         return [Design(np.array([0, 1]), 1e-9, Always(1))]
 
-    monkeypatch.setattr(recorded_runs, "learned_designs", learn)
+    monkeypatch.setattr(recorded_runs, "learned_design", learn)
     records = np.repeat([0, 1], [1, 200])
     runs = Recorded(records, np.zeros(records.size, dtype=np.int64), (0, 1), "file")
     for seed in range(40):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.auditing.code.outputs import as_outputs
+from dprisk.auditing.code.outputs import as_outputs, numbers_of_one_kind
 from dprisk.errors import InputFileError, fail, require
 from dprisk.tables import (
     column,
@@ -97,13 +97,14 @@ def _values(values: list[Any], where: str) -> AnyArray:
     """A column of outputs; text becomes numbers if all of it can be read so."""
     require_present(values, where)
     if not all(isinstance(value, str) for value in values):
-        return as_outputs(values)
+        numbers = all(isinstance(value, int | float | np.number) for value in values)
+        return numbers_of_one_kind(values) if numbers else as_outputs(values)  # a file does not tell 1 from 1.0
     filled = [value for value in values if value]
     read = readable(filled) if filled else None
     if read is None:
         return as_outputs(values)
     require(len(filled) == len(values), f"{where} holds numbers and empty cells; fill or drop them.", InputFileError)
-    return as_outputs(read)
+    return numbers_of_one_kind(list(read))
 
 
 def _joined(columns: list[AnyArray]) -> AnyArray:

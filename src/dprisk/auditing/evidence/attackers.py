@@ -22,6 +22,7 @@ from dprisk.types import FloatArray, IntArray
 DOUBT = 0.1  # chance that a rate of right answers is taken to be too good, for each token
 FEW_BINS, MANY_BINS, IN_A_BIN = 32, 512, 40
 PAIR_BINS, MOST_COLUMNS, MOST_SUMMED = 16, 8, 200
+TINY = 1e-15  # of a variance, beside which a smaller one is rounding
 SUMMED_RUNS = 20_000  # of vectors from which a direction is learned
 MOST_CELLS = 1 << 20  # tokens times records that are counted in a table
 TRIED = 2000  # outputs on which pairs of entries are compared
@@ -139,10 +140,10 @@ class Verbatim(Lookup):
 Learned = dict[str, Rule]  # rules by the names of their attackers
 
 
-def rules(past: Past, known: Lookup, bar: Bar) -> Learned:
+def rules(past: Past, known: Lookup, bar: Bar, low_bits: bool = True) -> Learned:
     """What every attacker has learned by now, beside one that is `known` before; one that has nothing is left out."""
     found: Learned = {"verbatim": known} if known.known.size else {}
-    for name, view in (("value", Value()), ("form", Form()), ("low bits", LowBits())):
+    for name, view in (("value", Value()), ("form", Form()), *([("low bits", LowBits())] if low_bits else [])):
         clear, only = _looked_up(view, past, bar, alone=True)
         found |= {f"{name}, clearly": clear, f"{name}, of one record alone": only}
     numbers = past.seen.numbers
@@ -248,19 +249,30 @@ def _joint(columns: FloatArray, past: Past, bar: Bar) -> Learned:
 
 def _direction(columns: FloatArray, records: IntArray) -> FloatArray | None:
     """The weights by which the means of two records differ most beside the spread within records (Fisher)."""
-    rows = np.where(np.isfinite(columns), columns, 0.0).T[:SUMMED_RUNS]
-    known, codes = np.unique(records[:SUMMED_RUNS], return_inverse=True)
-    if known.size < 2 or len(rows) < 4 * rows.shape[1]:
+    rows, known, codes = _scaled(columns, records)
+    if known.size < 2 or len(rows) < 4 * rows.shape[1] or rows.size == 0:
         return None
-    scale = np.abs(rows).max(axis=0)
-    rows = rows / np.where(scale > 0, scale, 1.0)
     means = np.array([rows[codes == code].mean(axis=0) for code in range(known.size)])
     inside = rows - means[codes]
     variance, axes = np.linalg.eigh(inside.T @ inside / len(inside))
-    whitened = means @ (axes / np.sqrt(np.maximum(variance, 1e-15 * max(variance.max(), 1e-300))))
-    apart = ((whitened[:, None] - whitened) ** 2).sum(axis=2)
-    one, two = np.unravel_index(np.argmax(apart), apart.shape)
-    spread = np.maximum(variance, 1e-15 * max(variance.max(), 1e-300))
+    spread = np.maximum(variance, TINY * max(1.0, variance.max()))
+    apart = means @ axes / np.sqrt(spread)
+    one, two = np.unravel_index(np.argmax(((apart[:, None] - apart) ** 2).sum(axis=2)), (known.size, known.size))
     direction = axes @ ((axes.T @ (means[one] - means[two])) / spread)
     size = np.abs(direction).max()
-    return None if not size > 0 else direction / size / np.where(scale > 0, scale, 1.0)
+    return direction / size / _scale(columns) if size > 0 else None
+
+
+def _scaled(columns: FloatArray, records: IntArray) -> tuple[FloatArray, IntArray, IntArray]:
+    """Some runs as rows of numbers between -1 and 1, the records that they are of, and the place of each among these."""
+    some = columns[:, :SUMMED_RUNS]
+    rows = (np.where(np.isfinite(some), some, 0.0).T) / _scale(columns)
+    known, codes = np.unique(records[:SUMMED_RUNS], return_inverse=True)
+    return rows, known, codes
+
+
+def _scale(columns: FloatArray) -> FloatArray:
+    """The largest number in each column, by which it is divided."""
+    some = np.abs(columns[:, :SUMMED_RUNS])
+    largest = np.where(np.isfinite(some), some, 0.0).max(axis=1, initial=0.0)
+    return np.where(largest > 0, largest, 1.0)

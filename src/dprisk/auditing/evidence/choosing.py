@@ -36,11 +36,14 @@ class Look:
     `scorer` is another attack. A `Scorer`, or anything that guesses, is taken as it is. A `Learner`, or a classifier
     with `fit` and `predict_proba`, is trained on pilot runs first.
 
-    Code is looked at by attackers who learn as they go as well, so that neither can hide a leak.
+    Code is looked at by attackers who learn as they go as well, so that neither can hide a leak. They look at the last
+    bits of floats too, by which most code that adds noise to floats gives itself away; `low_bits=False` is for code
+    whose outputs are rounded before anybody sees them.
     """
 
     family: Mechanism | None = None
     scorer: Any = None
+    low_bits: bool = True
 
     def __post_init__(self) -> None:
         if not (self.family is None or isinstance(self.family, Mechanism)):
@@ -111,7 +114,8 @@ def choose(target: Target, terms: Terms, threat: Threat | None, look: Look, stor
         main = Design(np.arange(target.size), 1e-9, scorer)
     if isinstance(past.seen.outputs, tuple):  # pairs, as of a product: there is nothing that learns from them
         return Setup(target, main)
-    return Setup(target, Portfolio.begun(main, target.records, terms.claim.epsilon, past), past=past)
+    begun = Portfolio.begun(main, target.records, terms.claim.epsilon, past, look.low_bits)
+    return Setup(target, begun, past=past)
 
 
 def _attacks(scorer: Any) -> bool:

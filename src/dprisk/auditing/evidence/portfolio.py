@@ -37,15 +37,18 @@ class Portfolio(Experiment[Answers]):
     main: Design
     records: Sequence[Any]
     epsilon: float
+    low_bits: bool = True
     names: tuple[str, ...] = ()
     learned: tuple[Learned, ...] = field(default=(), repr=False)
 
     learns = True
 
     @classmethod
-    def begun(cls, main: Design, records: Sequence[Any], epsilon: float, pilot: Past) -> Portfolio:
+    def begun(
+        cls, main: Design, records: Sequence[Any], epsilon: float, pilot: Past, low_bits: bool = True
+    ) -> Portfolio:
         """The portfolio that a pilot teaches."""
-        first = cls(main, records, epsilon).after(pilot)
+        first = cls(main, records, epsilon, low_bits).after(pilot)
         names = sorted({name for known in first.learned for name in known})
         return replace(first, names=tuple(names))
 
@@ -55,7 +58,11 @@ class Portfolio(Experiment[Answers]):
 
     def _rules(self, past: Past, suspects: IntArray) -> Learned:
         mine = past.of(suspects)
-        return rules(mine, self.verbatim.of(suspects), Bar(self.epsilon, suspects.size)) if mine.records.size else {}
+        return (
+            rules(mine, self.verbatim.of(suspects), Bar(self.epsilon, suspects.size), self.low_bits)
+            if mine.records.size
+            else {}
+        )
 
     @cached_property
     def verbatim(self) -> Verbatim:
