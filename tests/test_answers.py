@@ -12,7 +12,6 @@ import pytest
 import dprisk
 from dprisk import GRR, Density, Gaussian, Prior, PureDP, Threat, assess, audit, calibrate
 from dprisk.answers import Answer
-from dprisk.auditing import Look
 from dprisk.cli.tables import show
 from dprisk.errors import DpriskError
 from dprisk.mechanisms import SHE, OnInterval
@@ -29,7 +28,7 @@ QUESTIONS: dict[str, Callable[[], Answer]] = {
     "a calibration of numbers": lambda: calibrate(OnInterval.laplace(1.0), NUMBERS, advantage=0.2),
     "a calibration without a threat": lambda: calibrate(Gaussian(4, 1.0), advantage=0.1),
     "an audit": lambda: audit(GRR(4, 1.0), runs=500),
-    "an audit of several designs": lambda: audit(GRR(4, 1.0), runs=500, look=Look(designs=2)),
+    "an audit of code": lambda: audit(lambda record, rng: record ^ int(rng.integers(2)), 1.0, records=[0, 1], runs=500),
     "an audit under a threat": lambda: audit(GRR(4, 1.0), threat=THREAT, runs=500),
 }
 

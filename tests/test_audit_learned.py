@@ -37,7 +37,8 @@ def pilot(code: Code, size: int = 2, each: int = 2000, seed: int = 0) -> tuple[A
 
 
 def laplace(records: Any, rng: Rng) -> FloatArray:
-    return np.asarray(records) + rng.laplace(size=len(records))
+    exact = np.asarray(records) + rng.laplace(size=len(records))
+    return np.asarray(np.round(1024 * exact) / 1024)  # so that the last bits tell nothing
 
 
 COVARIANCE = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]])
@@ -273,15 +274,13 @@ def test_a_learner_of_ones_own_is_trained_on_pilot_runs_only() -> None:
     assert taught == [400, 400, 400]  # two thirds of 300 pilot runs for each record, three times
 
 
-def test_learners_serve_audits_under_a_threat_and_of_several_designs() -> None:
+def test_learners_serve_audits_under_a_threat() -> None:
     threat = Threat(Prior([0.6, 0.4]))
     target = as_target(correlated, 2, batch=True)
     for scorer in (None, Logistic(), Kernels()):
         report = audit(target, 0.3, runs=5000, threat=threat, look=Look(scorer=scorer))
         assert report.verdict == "violated"
         assert "frequencies" not in report.design.to_dict()["evidence"]
-    several = audit(as_target(laplace, 5, batch=True), 0.1, runs=20_000, look=Look(scorer=Kernels(), designs=3))
-    assert several.verdict == "violated"
 
 
 def test_scores_travel_to_workers() -> None:
@@ -306,20 +305,3 @@ def test_false_alarms_are_as_rare_as_promised_with_kernels_and_classifiers() -> 
             for k in range(audits)
         )
         assert alarms <= audits * alpha + 3 * math.sqrt(audits * alpha * (1 - alpha))
-
-
-def test_code_that_cannot_be_seeded_has_no_store_with_a_learner(tmp_path: Any) -> None:
-    import os
-
-    def code(record: int) -> int:
-        return record ^ (os.urandom(1)[0] & 1)
-
-    with pytest.raises(ParameterError, match="cannot be seeded"):
-        audit(
-            code,
-            1.0,
-            records=[0, 1],
-            runs=100,
-            look=Look(scorer=Frequencies()),
-            running=Running(store=tmp_path / "audit.db"),
-        )

@@ -64,14 +64,12 @@ def test_a_store_of_other_code_is_refused(tmp_path: Path) -> None:
         )
 
 
-def test_code_that_cannot_be_seeded_needs_a_family_to_be_stored(tmp_path: Path) -> None:
+def test_code_that_cannot_be_seeded_is_stored(tmp_path: Path) -> None:
     import secrets
 
     def coin(record: int) -> int:
         return record if secrets.randbelow(4) else 1 - record
 
-    with pytest.raises(ParameterError, match="cannot be seeded"):
-        audit(coin, 2.0, records=[0, 1], runs=100, running=Running(store=tmp_path / "runs"))
     for _ in range(2):
         told = audit(
             coin,
@@ -129,12 +127,11 @@ def test_a_leak_through_what_is_no_number_is_found(odd: float, digits: int) -> N
 @pytest.mark.parametrize(
     "code",
     [
-        lambda record, rng: (record + rng.laplace(), record),
         lambda record, rng: str(record + rng.laplace()),
         lambda record, rng: complex(record, rng.laplace()),
         lambda record, rng: Decimal(record + rng.laplace()),
     ],
-    ids=["tuple", "text", "complex", "decimal"],
+    ids=["text", "complex", "decimal"],
 )
 @pytest.mark.parametrize("threat", [None, Threat(Prior.uniform(2))], ids=["suspects", "threat"])
 def test_outputs_that_never_repeat_are_not_called_consistent(code: Callable[..., Any], threat: Threat | None) -> None:
@@ -228,7 +225,6 @@ def test_what_stands_where_the_record_belongs_is_named(code: Callable[..., Any],
         (lambda: as_target(noisy, 2, timeout=1e-9), "from 0.01 to 1e.08, got 1e-09"),
         (lambda: Look(family="laplace"), r"family is a mechanism, as in Laplace.*not 'laplace'"),  # type: ignore[arg-type]
         (lambda: Look(family=Laplace), "family is a mechanism"),  # type: ignore[arg-type]
-        (lambda: Look(designs=0), "designs must be a whole number of at least 1"),
         (lambda: Running(n_jobs=0), "n_jobs must be a whole number of at least 1"),
         (lambda: Running(store=5), "store is the name of a file.*not 5"),  # type: ignore[arg-type]
         (lambda: Running(timeout=1e-9), "from 0.01 to 1e.08, got 1e-09"),
@@ -320,6 +316,6 @@ def test_a_class_is_no_scorer() -> None:
 
 def test_an_assertion_that_cannot_fail_is_refused() -> None:
     """Three right answers of three refute no epsilon of 1 at one in a thousand; a hundred do."""
-    with pytest.raises(ParameterError, match=r"3 runs cannot refute epsilon 1 at alpha 0.001.*more runs"):
+    with pytest.raises(AssertionError, match=r"undecided after 3 runs"):
         assert_private(coin, epsilon=1.0, records=[0, 1], runs=3)
     assert assert_private(coin, epsilon=3.0, records=[0, 1], runs=200).verdict == "consistent with the claim"

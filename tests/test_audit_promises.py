@@ -126,9 +126,9 @@ def test_the_use_of_recorded_runs_ends_with_the_first_record_that_has_none_left(
     """Drawing a suspect in vain is no run, so the next one would not be uniform: wrong answers would go uncounted."""
     taught: list[Any] = []
 
-    def learn(outputs: Any, records: Any, *_: Any) -> list[Design]:
+    def learn(outputs: Any, records: Any, *_: Any) -> Design:
         taught.append(records)
-        return [Design(np.array([0, 1]), 1e-9, Always(1))]
+        return Design(np.array([0, 1]), 1e-9, Always(1))
 
     monkeypatch.setattr(recorded_runs, "learned_design", learn)
     records = np.repeat([0, 1], [1, 200])
@@ -190,7 +190,7 @@ def test_kernels_that_nobody_asked_for_may_suit_a_part_of_the_pilot_only(rng: np
     """An infinite number in the first third is not seen by what the other two teach."""
     outputs, records = rng.normal(size=(900, 2)), rng.permutation(np.repeat([0, 1], 450))
     outputs[0, 0] = np.inf
-    assert len(learned_designs(outputs, records, Wanted(1000, 0.01, 0.0))) == 1
+    assert learned_design(outputs, records, Wanted(1000, 0.01, 0.0)).size == 2
 
 
 # --- scorers that are not what they should be ---

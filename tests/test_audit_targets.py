@@ -517,9 +517,13 @@ def test_diffprivlib_mechanisms() -> None:
     ("outputs", "kind", "shape"),
     [
         ([1, 2, 3], "i", (3,)),
-        ([1, 2.5], "f", (2,)),
+        ([1, 2.5], "O", (2,)),  # a reader can tell 1 from 1.0
+        ([1.0, np.float32(2)], "O", (2,)),
         ([True, False], "b", (2,)),
-        ([np.float64(1), 2], "f", (2,)),
+        ([np.float64(1), 2.0], "f", (2,)),
+        ([[1], [1, 2]], "O", (2,)),
+        ([[1, [2]], [1, [2]]], "O", (2,)),
+        ([{"a": 1}, {"a": 2}], "O", (2,)),
         ([[1, 2], [3, 4]], "i", (2, 2)),
         ([np.array([1.0, 2.0])] * 3, "f", (3, 2)),
         ([[True, False]], "b", (1, 2)),
@@ -556,9 +560,6 @@ def test_outputs_keep_their_values() -> None:
 @pytest.mark.parametrize(
     ("outputs", "message"),
     [
-        ([[1], [1, 2]], r"unequal shape, such as \(1,\) and \(2,\)"),
-        ([[1, [2]], [1, [2]]], "unequal shape"),
-        ([{"a": 1}], "is a dict, which cannot be compared"),
         ([object()], "equal to no other"),
         ([None, None], "does the code return its output"),
     ],
@@ -679,7 +680,7 @@ def test_a_block_that_is_not_read_to_the_end_leaves_nothing_seeded() -> None:
         ([[[True]], [[False]]], np.array([[[True]], [[False]]])),
         ([np.array(3), np.array(4)], np.array([3, 4])),
         ([np.eye(2), np.ones((2, 2))], np.stack([np.eye(2), np.ones((2, 2))])),
-        ([np.array([1]), np.array([0.5])], np.array([[1.0], [0.5]])),
+        ([np.array([1.0]), np.array([0.5])], np.array([[1.0], [0.5]])),
         ([[], []], np.empty((2, 0))),
         ([1.5, 2.0], np.array([1.5, 2.0])),
         ([3, 2**62], np.array([3, 2**62])),
