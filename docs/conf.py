@@ -17,7 +17,9 @@ myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
 toc_object_entries = False
+default_role = "code"  # of single backticks in docstrings
 exclude_patterns = ["_build"]
 
 html_theme = "furo"

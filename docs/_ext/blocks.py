@@ -31,10 +31,10 @@ class Blocks(SphinxPostTransform):
     default_priority = 400
     formats = ("html",)
 
-    def run(self) -> None:
+    def run(self, **_: object) -> None:
         """Called by Sphinx, once a page."""
         for block in list(self.document.findall(nodes.literal_block)):
-            if block.get("language") == "console":
+            if block.get("language") == "console" or "┃" in block.astext():
                 block.replace_self(nodes.container("", *pieces(block), classes=["console"]))
             elif block.get("language") == "python":
                 block.replace_self(literal(block.astext().rstrip(), block))
