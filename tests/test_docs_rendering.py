@@ -170,6 +170,19 @@ def test_the_key_sentence_is_seen_without_scrolling_sideways(width: int, site: P
 
 
 @pytest.mark.slow
+def test_code_that_is_copied_from_a_page_is_the_code(site: Path, window: browser.Page) -> None:
+    """Lines are elements of their own, for the sake of what wraps; a copy has each line once."""
+    written = re.findall(r"```python\n(.*?)```", (DOCS / "extending.md").read_text(), re.DOTALL)[0]
+    window.open((site / "extending.html").as_uri(), TELEPHONE)
+    copied = window.ask("""(() => {
+      getSelection().selectAllChildren(document.querySelector(".highlight-python pre"));
+      return getSelection().toString();
+    })()""")
+    assert "\n\n" in copied
+    assert copied.strip() == written.strip()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "fault"),
     [

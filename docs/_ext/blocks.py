@@ -1,7 +1,8 @@
 """Blocks of code and output that can be read at any width.
 
 A table in console output must not wrap, and the sentence below it must not be cut. So a console block is put on the
-page in pieces: tables, which scroll in their box, and all other output, which wraps. The style sheet joins them.
+page in pieces: tables, which scroll in their box, and all other output, which wraps. The style sheet joins them, and
+indents what is wrapped, for which each line needs an element of its own.
 """
 
 import re
@@ -15,7 +16,7 @@ TABLE_LINE = re.compile(r"[┏┃┡│├└╭╰]|\s\s+\S|(?!\$ ).*\S\s\s+\S"
 
 
 def literal(text: str, like: nodes.literal_block, **attributes: object) -> nodes.literal_block:
-    """A block in the language of another one, with another text."""
+    """A block like another one, with another text."""
     return nodes.literal_block(text, text, **{**like.attributes, **attributes})
 
 
@@ -38,6 +39,8 @@ class Blocks(SphinxPostTransform):
                 block.replace_self(nodes.container("", *pieces(block), classes=["console"]))
             elif block.get("language") == "python":
                 block.replace_self(literal(block.astext().rstrip(), block))
+        for number, block in enumerate(self.document.findall(nodes.literal_block)):
+            block["highlight_args"] = {**block.get("highlight_args", {}), "linespans": f"block-{number}"}
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -54,10 +54,10 @@ def picture() -> str:
     """The whole drawing."""
     width, height = LEFT + WIDTH + RIGHT, TOP + HEIGHT + BELOW
     most = [tanh(epsilon / 4) for epsilon in EPSILONS]
-    parts = [axes(), curve(most, "any mechanism", 'stroke="#777" stroke-dasharray="5 4"', shift=-1)]
+    parts = [axes(), curve(most, "any mechanism", 'stroke="#777" stroke-dasharray="5 4"', shift=-3)]
     for size, colour in SIZES.items():
         values = [added(size, float(epsilon)) for epsilon in EPSILONS]
-        parts.append(curve(values, f"{size} answers", f'stroke="{colour}"', shift=9 if size == 10 else 4))
+        parts.append(curve(values, f"{size} answers", f'stroke="{colour}"', shift=6 if size == 10 else 4))
     x, y = place(2, added(100, 2.0))
     parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{SIZES[100]}"/>')
     body = "\n".join(parts)
