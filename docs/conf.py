@@ -29,4 +29,5 @@ html_static_path = ["_static"]
 html_css_files = ["dprisk.css"]
 html_show_sourcelink = False
 html_copy_source = False
+html_show_search_summary = False  # fetches pages, which a browser refuses for files
 html_use_index = html_domain_indices = False
