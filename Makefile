@@ -23,6 +23,7 @@ test: .venv/test
 
 docs: .venv/test
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
+	@echo "Open docs/_build/html/index.html in a browser."
 
 benchmark: .venv/test
 	$(BIN)/pip install -q -c constraints.txt -e ".[benchmark]"

@@ -1,4 +1,4 @@
-"""The docs build without warnings, and their commands print what the page shows."""
+"""The commands in the docs print what the page shows, and the pictures are what their scripts draw."""
 
 import os
 import re
@@ -50,15 +50,7 @@ def test_a_command_prints_what_the_page_shows(command: str, shown: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_docs_build_without_warnings(tmp_path: Path) -> None:
-    build = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", str(ROOT / "docs"), str(tmp_path)]
-    done = subprocess.run(build, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "from-csv-to-risk.html").is_file()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["bounds", "adult"])
+@pytest.mark.parametrize("name", ["bounds", "adult", "epsilon"])
 def test_the_picture_is_what_its_script_draws(name: str) -> None:
     """Regenerate with `python docs/figures/NAME.py` when a bound or a risk changes."""
     drawn = runpy.run_path(str(FIGURES / f"{name}.py"))["picture"]()
