@@ -1,0 +1,69 @@
+"""What a picture shows, as plain data: curves in panels, or bars. Nothing here draws."""
+
+from dataclasses import dataclass
+
+# Okabe and Ito's colours, which people of every colour vision tell apart; their yellow is too light for lines.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+GREY = "#767676"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line with its name. `dashed` is for bounds, `low` and `high` are the ends of an interval at each point."""
+
+    label: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    colour: str
+    dashed: bool = False
+    bold: bool = False
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Curves that share their axes; the title is empty where there is only one panel."""
+
+    title: str
+    curves: tuple[Curve, ...]
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Panels side by side: what is above all of them, and below each. `limit` is a level to stay at or below."""
+
+    heading: str
+    across: str
+    panels: tuple[Panel, ...]
+    logarithmic: bool = False
+    limit: tuple[str, float] | None = None
+    mark: tuple[float, float] | None = None  # a point that is pointed out
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A named number, with an interval if it has one; `open` bars are bounds, of which only the upper end is known."""
+
+    label: str
+    value: float
+    shown: str
+    open: bool = False
+    bold: bool = False
+    interval: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Named numbers to compare, the first at the top."""
+
+    heading: str
+    bars: tuple[Bar, ...]
+
+
+Picture = Curves | Bars
+
+
+def colour(number: int) -> str:
+    """The colour of the curve of that number."""
+    return COLOURS[number % len(COLOURS)]
