@@ -21,7 +21,8 @@ from dprisk.cli.options import (
 from dprisk.cli.subjects import planned_release, read_threat, records_of, release_threat
 from dprisk.cli.sweeping import INTERRUPTED, adjustable, show_sweep, swept, take_ranges, with_ranges
 from dprisk.errors import fail, require
-from dprisk.pictures import write
+from dprisk.pictures import ready, write
+from dprisk.sweeps import Sweep
 from dprisk.threat import Threat
 
 POINTS = 41
@@ -68,28 +69,29 @@ def _plot(**given: Any) -> None:
     curves; so do several mechanisms, guarantees or priors. Example: dprisk plot --mechanism grr --mechanism oue
     --epsilon 0.1..8 --size 100 --out risk.svg
     """
-    out, which = given["out"], given["of"] or "advantage"
-    require(out or given["json"] or given["csv"], "Say where to: --out risk.svg (or .png), or --json or --csv.")
+    out, as_text = given["out"], not (given["json"] or given["csv"])
+    require(out or not as_text, "Say where to: --out risk.svg (or .png), or --json or --csv.")
+    if out is not None:
+        ready(out)
     ranges = take_ranges(given)
     subject, threats = _of_release(given) if given["release"] is not None else _of_entries(given, ranges)
-    priors = {name: threat.prior for name, threat in threats.items()}
-    varied = ranges or isinstance(subject, dict) or len(priors) > 1
-    require(varied, "Give something to compare: a range, as in --epsilon 0.1..5, or several of --mechanism or --prior.")
-    found, interrupted = swept(
-        subject,
-        next(iter(threats.values())),
-        prior=priors if len(priors) > 1 else None,
-        **ranges,
-        **{name: given[name] for name in ("bounds", "runs", "seed")},
-    )
+    found, interrupted = _sweep(subject, threats, ranges, given)
     if out is not None:
-        write(found.picture(which), out)
-    if given["json"] or given["csv"]:
+        write(found.picture(given["of"] or "advantage"), out)
+        click.echo(f"{found.sentence()}\nWritten to {out}.", err=not as_text)
+    if not as_text:
         named = {kind: list(given[kind]) or None for kind in ("mechanism", "guarantee", "prior")}
-        show_sweep(found, given, echoed(given | named, next(iter(priors.values())).size), ranges)
-    else:
-        click.echo(f"{found.sentence()}\nWritten to {out}.")
+        show_sweep(found, given, echoed(given | named, next(iter(threats.values())).prior.size), ranges)
     click.get_current_context().exit(INTERRUPTED if interrupted else 0)
+
+
+def _sweep(subject: Any, threats: dict[str, Threat], ranges: Options, given: Options) -> tuple[Sweep, bool]:
+    """What `swept` finds; the first threat is the one whose prior is replaced."""
+    priors = {name: threat.prior for name, threat in threats.items()} if len(threats) > 1 else None
+    varied = ranges or priors or isinstance(subject, dict)
+    require(varied, "Give something to compare: a range, as in --epsilon 0.1..5, or several of --mechanism or --prior.")
+    asked = ranges | {name: given[name] for name in ("bounds", "runs", "seed")}
+    return swept(subject, next(iter(threats.values())), prior=priors, **asked)
 
 
 def _of_entries(given: Options, ranges: dict[str, tuple[float, ...]]) -> tuple[Any, dict[str, Threat]]:

@@ -1,6 +1,7 @@
 """Ranges on the command line: options that take several numbers, and the sweep over them."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -28,6 +29,8 @@ class Numbers(click.ParamType[Any]):
         if not isinstance(value, str):
             return value
         name = flag(param.name or "") if param is not None else "This"
+        with suppress(ValueError):
+            return float(value)  # also what is no amount, which whoever takes it refuses in its own words
         numbers = numbers_in(value, self._points, name)
         return numbers if len(numbers) > 1 else numbers[0]
 
@@ -49,7 +52,7 @@ def take_ranges(given: Options) -> dict[str, tuple[float, ...]]:
 
 def adjustable(entry: Entry, options: Options, ranges: Mapping[str, Any], records: Any) -> Any:
     """What is swept: as it is with the first number of each range, unless only something else can be adjusted."""
-    if entry.unset is None:
+    if entry.unset is None or not ranges:
         return entry.make(options, records, flag)
     return entry.template({name: value for name, value in options.items() if name not in ranges}, records, flag)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dprisk.errors import InputFileError, MissingPackageError, ParameterError, require
-from dprisk.pictures.picture import COLOURS, GREY, Bars, Curve, Curves, Panel, Picture
+from dprisk.pictures.picture import BLACK, COLOURS, GREY, Bars, Curve, Curves, Panel, Picture
 from dprisk.pictures.placing import above, spread
 
 if TYPE_CHECKING:
@@ -61,19 +61,26 @@ def draw(picture: Picture, ax: Axes | None = None) -> Any:
     return np.array(axes, dtype=object)
 
 
+def ready(path: str | Path) -> Path:
+    """A path that a picture can be written to; what is wrong with it, or lacking, is told before anything is drawn."""
+    _style()
+    path = Path(path)
+    told = f"A picture is written as {' or '.join(FORMATS)}; {path.name} ends in neither."
+    require(path.suffix.lower() in FORMATS, told, ParameterError)
+    require(path.parent.is_dir(), f"There is no folder {path.parent} to write {path.name} to.", InputFileError)
+    return path
+
+
 def write(picture: Picture, path: str | Path) -> None:
     """Write an SVG or a PNG file, by the ending of its name. The same picture gives the same file."""
-    path = Path(path)
-    ending = path.suffix.lower()
-    told = f"A picture is written as {' or '.join(FORMATS)}; {path.name} ends in neither."
-    require(ending in FORMATS, told, ParameterError)
-    require(path.parent.is_dir(), f"There is no folder {path.parent} to write {path.name} to.", InputFileError)
+    path = ready(path)
+    undated = {"Date": None} if path.suffix.lower() == ".svg" else None
     with _style():
         from matplotlib.figure import Figure
 
         figure = Figure(layout="constrained")
         _drawn(picture, figure)
-        figure.savefig(path, dpi=144, facecolor="white", metadata={"Date": None} if ending == ".svg" else None)
+        figure.savefig(path, dpi=144, facecolor="white", metadata=undated)
 
 
 def _style() -> AbstractContextManager[None]:
@@ -151,7 +158,7 @@ def _curves(picture: Curves, panel: Panel, ax: Axes) -> None:
             fontsize=FONT - 1,
         )
     if picture.mark is not None:
-        ax.plot(*picture.mark, marker="o", markersize=6, color=COLOURS[-1], linestyle="")
+        ax.plot(*picture.mark, marker="o", markersize=6, color=BLACK, linestyle="")
     ax.set_xlabel(picture.across)
     values = [value for curve in panel.curves for value in (*curve.y, *curve.high)]
     ax.set_ylim(min(0.0, *values), max(ax.get_ylim()[1], ROOM * max(values)))
@@ -238,7 +245,7 @@ def _bars(picture: Bars, ax: Axes) -> None:
         ax.barh(place, bar.value, 0.6, facecolor=face, edgecolor=COLOURS[0], linewidth=width, hatch=hatch)
         end = bar.value
         if bar.interval is not None:
-            ax.plot(bar.interval, (place, place), color=COLOURS[-1], linewidth=1.4)
+            ax.plot(bar.interval, (place, place), color=BLACK, linewidth=1.4)
             end = max(end, bar.interval[1])
         weight = "bold" if bar.bold else "normal"
         ax.annotate(

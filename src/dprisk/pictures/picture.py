@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 # Okabe and Ito's colours, which people of every colour vision tell apart; their yellow is too light for lines.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-GREY = "#767676"
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#000000", "#E69F00", "#56B4E9", "#CC79A7")
+GREY, BLACK = "#767676", "#000000"
 
 
 @dataclass(frozen=True)

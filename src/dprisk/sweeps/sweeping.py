@@ -212,7 +212,7 @@ def _priors(given: Any, threat: Threat) -> Mapping[str | None, Any]:
 def _labelled(prior: Any, like: Any) -> Any:
     """A prior without labels is over the records of the threat."""
     unnamed = isinstance(prior, Prior) and prior.labels is None and isinstance(like, Prior)
-    return Prior(prior.weights, like.labels) if unnamed and prior.size == like.size and like.labels else prior
+    return prior.replace(labels=like.labels) if unnamed and prior.size == like.size and like.labels else prior
 
 
 def _threat(threat: Threat, prior: Any, within: float | None) -> Threat:
