@@ -58,7 +58,7 @@ def test_the_docs_build_without_warnings(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["bounds", "adult"])
+@pytest.mark.parametrize("name", ["bounds", "adult", "priors", "distances"])
 def test_the_picture_is_what_its_script_draws(name: str) -> None:
     """Regenerate with `python docs/figures/NAME.py` when a bound or a risk changes."""
     drawn = runpy.run_path(str(FIGURES / f"{name}.py"))["picture"]()

@@ -123,6 +123,8 @@ def test_labels_are_apart_and_inside_the_picture(name: str) -> None:
 
 def test_the_worst_prior_is_named_in_the_picture() -> None:
     found = sweep(Laplace(21, 1.0), NEAR, prior=THREE, epsilon=[0.5, 2])
+    over = [curve.label for curve in curves_of(swept("priors"))]
+    assert over == ["uniform (worst from 30 on)", "zipf", "ends (worst up to 8)"]
     labels = [curve.label for curve in curves_of(found)]
     assert labels == ["uniform", "zipf", "ends (worst)"]
     bars = found.where(epsilon=2).picture()

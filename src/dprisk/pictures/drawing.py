@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from contextlib import AbstractContextManager
 from itertools import pairwise
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WIDTH, HEIGHT, BAR = 4.6, 3.4, 0.34  # inches: of a panel, and of a bar
+WIDTH, HEIGHT, BAR, LETTER = 4.6, 3.4, 0.34, 0.08  # inches: of a panel, a bar and a letter
 ACROSS = 3  # panels side by side
 FONT, LINE = 9.5, 1.3  # points, and the height of a line of text in font sizes
 BESIDE = 1.06  # where labels begin, in widths of the axes
@@ -74,13 +75,24 @@ def ready(path: str | Path) -> Path:
 def write(picture: Picture, path: str | Path) -> None:
     """Write an SVG or a PNG file, by the ending of its name. The same picture gives the same file."""
     path = ready(path)
-    undated = {"Date": None} if path.suffix.lower() == ".svg" else None
+    path.write_bytes(_encoded(picture, path.suffix.lower().removeprefix(".")))
+
+
+def svg(picture: Picture) -> str:
+    """The picture as the text of an SVG file, also to be put into a page."""
+    return _encoded(picture, "svg").decode()
+
+
+def _encoded(picture: Picture, form: str) -> bytes:
     with _style():
         from matplotlib.figure import Figure
 
         figure = Figure(layout="constrained")
         _drawn(picture, figure)
-        figure.savefig(path, dpi=144, facecolor="white", metadata=undated)
+        file = io.BytesIO()
+        undated = {"Date": None} if form == "svg" else None
+        figure.savefig(file, format=form, dpi=144, facecolor="white", metadata=undated)
+    return file.getvalue()
 
 
 def _style() -> AbstractContextManager[None]:
@@ -110,7 +122,8 @@ def _drawn(picture: Picture, figure: Figure) -> list[Axes]:
         down = math.ceil(count / across)
         most = max(len(panel.curves) for panel in picture.panels)
         height = max(HEIGHT, 0.9 + most * FONT * LINE / 72)
-        figure.set_size_inches(WIDTH * across + 1.6 if count == 1 else (WIDTH + 0.6) * across, height * down + 0.3)
+        longest = max(len(curve.label) for panel in picture.panels for curve in panel.curves)
+        figure.set_size_inches((WIDTH + LETTER * longest) * across, height * down + 0.3)
         grid = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel().tolist()
         for unused in grid[count:]:
             unused.remove()

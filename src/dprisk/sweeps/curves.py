@@ -10,6 +10,7 @@ from dprisk.pictures.picture import GREY, Bar, Bars, Curve, Curves, Panel, Pictu
 from dprisk.rounding import plain, significant_up
 from dprisk.sweeps.point import Point
 from dprisk.sweeps.ranges import MAGNITUDES
+from dprisk.sweeps.worst import stretches, worst_along
 from dprisk.values import Parameter
 
 HEADINGS = {
@@ -54,13 +55,11 @@ def _split(points: Sequence[Point], axes: Sequence[str]) -> dict[tuple[Any, ...]
 
 def _curves(points: Sequence[Point], along: str, by: Sequence[str], which: str) -> Iterator[Curve]:
     """A curve for each place on the axis `by`, with that of its bounds; for one success, its baseline too."""
-    most = max(getattr(point, which) for point in points)
-    groups = _split(points, by).values()
-    for number, group in enumerate(groups):
+    worst = _worst(points, along, by, which)
+    for number, (place, group) in enumerate(_split(points, by).items()):
         own = sorted(group, key=lambda point: float(point.along(along)))
         name = _names(by, own[0]) or _kind(own)
-        worst = len(groups) > 1 and by[0] != "subject" and most == max(getattr(point, which) for point in own)
-        yield _curve(own, along, which, name + (" (worst)" if worst else ""), colour(number), worst)
+        yield _curve(own, along, which, name + worst.get(place, ""), colour(number), place in worst)
         if own[0].advantage_bound is not None:
             label = f"{name}, at most" if by else "at most, by its guarantee"
             yield _curve(own, along, f"{which}_bound", label, colour(number))
@@ -68,6 +67,19 @@ def _curves(points: Sequence[Point], along: str, by: Sequence[str], which: str) 
     if which == "success" and len(baselines) == len({x for x, _ in baselines}):
         x, y = zip(*sorted(baselines), strict=True)
         yield Curve("without the report", x, y, GREY, dashed=True)
+
+
+def _worst(points: Sequence[Point], along: str, by: Sequence[str], which: str) -> dict[tuple[Any, ...], str]:
+    """For priors and distances that are somewhere the worst: where."""
+    if not by or by[0] == "subject":
+        return {}
+    found = stretches(worst_along(points, by[0], along, which))
+    told: dict[tuple[Any, ...], str] = {}
+    for number, (place, first, last) in enumerate(found):
+        start, end = "" if number == 0 else f"from {first:g}", f"to {last:g}"
+        where = f" {start} on" if number == len(found) - 1 else f" {start or 'up'} {end}"
+        told[(place,)] = f" (worst{'' if len(found) == 1 else where})" if (place,) not in told else " (worst in parts)"
+    return told
 
 
 def _curve(points: Sequence[Point], along: str, which: str, label: str, colour: str, bold: bool = False) -> Curve:

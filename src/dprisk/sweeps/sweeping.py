@@ -65,7 +65,7 @@ def sweep(
     """
     require(isinstance(threat, Threat), f"The second argument is a Threat, not {type(threat).__name__}.", ThreatError)
     require(progress is None or callable(progress), f"progress is a function of three arguments, not {progress!r}")
-    subjects = _subjects(subject)
+    subjects = _subjects(subject, bool(parameter))
     turned, values = _turned(subjects, parameter)
     distances: tuple[float | None, ...] = (None,) if within is None else _amounts("within", within)
     threats = {
@@ -152,13 +152,13 @@ def _are_several(subject: Any) -> bool:
     return isinstance(subject, Mapping | list | tuple)
 
 
-def _subjects(subject: Any) -> dict[str, Any]:
-    """Each subject by its name: the given one, its kind, or, where kinds repeat, the code that makes it."""
+def _subjects(subject: Any, is_turned: bool) -> dict[str, Any]:
+    """Each subject by its name: the given one, its kind, or, where that does not tell, the code that makes it."""
     if isinstance(subject, Mapping):
         require(len(subject) > 0, "There is nothing to sweep: the mapping of subjects is empty.")
         return {str(name): one for name, one in subject.items()}
     if not _are_several(subject):
-        return {_kind(subject): subject}
+        return {_kind(subject) if is_turned else _brief(subject): subject}
     require(len(subject) > 0, "There is nothing to sweep: the list of subjects is empty.")
     kinds = [_kind(one) for one in subject]
     names = [kind if kinds.count(kind) == 1 else _brief(one) for kind, one in zip(kinds, subject, strict=True)]

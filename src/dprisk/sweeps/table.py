@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from dprisk.answers import Answer, Row
 from dprisk.errors import MissingPackageError, fail, require
 from dprisk.pictures import draw
 from dprisk.rounding import plain, significant_up
-from dprisk.sweeps.curves import pictured
+from dprisk.sweeps.curves import NAMED, pictured
 from dprisk.sweeps.point import Point
+from dprisk.sweeps.worst import stretches, worst_along, worst_of
 from dprisk.values import Parameter
 
 if TYPE_CHECKING:
     from dprisk.pictures.picture import Picture
 
 MOST_TURNS = 4  # changes of the worst that a sentence can name
-TIE = 1e-12  # relative; advantages that differ by less are as bad as each other
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,22 +94,23 @@ class Sweep(Answer):
     @property
     def worst(self) -> Point:
         """The case with the largest advantage; of several, the first."""
-        return _worst(self.points) if self.points else fail("The sweep was stopped before the first case.")
+        return worst_of(self.points) if self.points else fail("The sweep was stopped before the first case.")
 
-    def worst_along(self, axis: str) -> list[tuple[float | None, Any]]:
-        """Which place on an axis has the largest advantage, for each value of the parameter.
+    @property
+    def along(self) -> str | None:
+        """The axis with numbers: the parameter if it was varied, or else the distance; None if neither was."""
+        numeric = [axis for axis in self.axes if axis not in NAMED and len(self._places(axis)) > 1]
+        return numeric[-1] if numeric else None
+
+    def worst_along(self, axis: str) -> list[tuple[float, Any]]:
+        """Which subject, prior or distance has the largest advantage, for each number of `along`.
 
         Of several that are as bad, it is the one that was the worst before.
         """
         require(axis in self.axes, f"{axis} was not varied; {', '.join(self.axes)} were.")
-        found: list[tuple[float | None, Any]] = []
-        for value in sorted(self._places("parameter"), key=lambda value: value or 0.0):
-            here = [point for point in self.points if point.parameter == value]
-            most = _worst(here)
-            before = [point for point in here if found and point.along(axis) == found[-1][1]]
-            same = before and _worst(before).advantage >= most.advantage - TIE * abs(most.advantage)
-            found.append((value, found[-1][1] if same else most.along(axis)))
-        return found
+        if self.along is None:
+            fail("Neither a parameter nor a distance was varied: `worst` is the worst.")
+        return worst_along(self.points, axis, self.along)
 
     @property
     def numbers(self) -> dict[str, Any]:
@@ -158,22 +157,18 @@ class Sweep(Answer):
         return ", ".join(f"{words.get(axis, f'{axis} ')}{_shown(point.along(axis))}" for axis in self.axes)
 
     def _is_compared(self, axis: str) -> bool:
-        parameters = len(self._places("parameter"))
-        return parameters > 1 and axis in ("subject", "prior", "within") and len(self._places(axis)) > 1
+        return self.along not in (None, axis) and len(self._places(axis)) > 1
 
     def _changes(self, axis: str) -> str:
-        """Which place is the worst from one value of the parameter to the next."""
-        name = self.parameter.name if self.parameter else ""
-        most = {"subject": "Most is gained from", "prior": "The worst prior is", "within": "The worst distance is"}[
-            axis
-        ]
-        along = groupby(self.worst_along(axis), lambda found: found[1])
-        runs = [(place, [value for value, _ in run]) for place, run in along]
-        if len(runs) == 1:
-            return f"{most} {_shown(runs[0][0])} throughout."
-        told = [f"{_shown(runs[0][0])} up to {name} {_shown(runs[0][1][-1])}"]
-        told += [f"{_shown(place)} from {_shown(values[0])} on" for place, values in runs[1:]]
-        return f"{most} {', '.join(told)}." if len(runs) <= MOST_TURNS else f"{most} different for different {name}."
+        """Which place is the worst, from one number to the next."""
+        word = {"prior": "prior", "within": "distance"}
+        most = f"The worst {word[axis]} is" if axis in word else "Most is gained from"
+        (place, _, last), *later = stretches(self.worst_along(axis))
+        if not later:
+            return f"{most} {_shown(place)} throughout."
+        told = [f"{_shown(place)} up to {self.along} {last:g}"]
+        told += [f"{_shown(place)} from {first:g} on" for place, first, _ in later]
+        return f"{most} {', '.join(told)}." if len(told) <= MOST_TURNS else f"{most} another for another {self.along}."
 
     def to_dict(self) -> dict[str, Any]:
         return super().to_dict() | {"axes": list(self.axes), "complete": self.complete, "rows": self.records}
@@ -217,11 +212,6 @@ class Sweep(Answer):
 
     def __repr__(self) -> str:
         return f"Sweep({self.about})"
-
-
-def _worst(points: Sequence[Point]) -> Point:
-    most = max(point.advantage for point in points)
-    return next(point for point in points if point.advantage >= most - TIE * abs(most))
 
 
 def _shown(place: Any) -> str:
