@@ -19,7 +19,7 @@ INTERRUPTED = 130
 class Numbers(click.ParamType[Any]):
     """A number, or a tuple of several: `0.1,0.5,1`, `0.1..5` with so many points, `0.1..5:20` with 20."""
 
-    name = "numbers"
+    name = "float"
 
     def __init__(self, points: int) -> None:
         self._points = points

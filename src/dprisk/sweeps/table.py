@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dprisk.answers import Answer, Row
@@ -65,22 +66,28 @@ class Sweep(Answer):
     def _record(self, point: Point) -> dict[str, Any]:
         told = {axis: point.along(axis) for axis in self.axes}
         told |= {name: getattr(point, name) for name in ("advantage", "success", "baseline", "how", "source")}
-        for which in ("advantage", "success") if self._has("advantage_interval") else ():
+        for which in ("advantage", "success") if self._has_intervals else ():
             ends = getattr(point, f"{which}_interval")
             own = getattr(point, which)
             told[f"{which}_low"], told[f"{which}_high"] = ends or (None if point.how == "bound" else own, own)
-        for name in ("advantage_bound", "success_bound") if self._has("advantage_bound") else ():
+        for name in ("advantage_bound", "success_bound") if self._has_bounds else ():
             told[name] = getattr(point, name)
         return told
 
-    def _has(self, name: str) -> bool:
-        return any(getattr(point, name) is not None for point in self.points)
+    @cached_property
+    def _has_intervals(self) -> bool:
+        return any(point.advantage_interval is not None for point in self.points)
+
+    @cached_property
+    def _has_bounds(self) -> bool:
+        return any(point.advantage_bound is not None for point in self.points)
 
     def column(self, name: str) -> list[Any]:
         """One column of the table."""
-        known = list(self.records[0]) if self.points else []
+        records = self.records
+        known = list(records[0]) if records else []
         require(name in known, f"There is no column {name}; there are {', '.join(known)}.")
-        return [record[name] for record in self.records]
+        return [record[name] for record in records]
 
     def where(self, **places: Any) -> Sweep:
         """The cases at some places on some axes, as in `where(prior="uniform")` or `where(within=[0, 10])`."""
@@ -96,7 +103,7 @@ class Sweep(Answer):
         """The case with the largest advantage; of several, the first."""
         return worst_of(self.points) if self.points else fail("The sweep was stopped before the first case.")
 
-    @property
+    @cached_property
     def along(self) -> str | None:
         """The axis with numbers: the parameter if it was varied, or else the distance; None if neither was."""
         numeric = [axis for axis in self.axes if axis not in NAMED and len(self._places(axis)) > 1]
@@ -118,7 +125,7 @@ class Sweep(Answer):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        limits = ("advantage at most", "success at most") if self._has("advantage_bound") else ()
+        limits = ("advantage at most", "success at most") if self._has_bounds else ()
         return (*self.axes, "baseline", "success", "advantage", *limits, "how")
 
     @property
@@ -126,7 +133,7 @@ class Sweep(Answer):
         return [self._row(point) for point in self.points]
 
     def _row(self, point: Point) -> Row:
-        limits = (point.advantage_bound, point.success_bound) if self._has("advantage_bound") else ()
+        limits = (point.advantage_bound, point.success_bound) if self._has_bounds else ()
         return (
             *(_shown(point.along(axis)) for axis in self.axes),
             plain(point.baseline),
@@ -176,10 +183,10 @@ class Sweep(Answer):
     def to_csv(self) -> str:
         """The table as CSV."""
         text = io.StringIO()
-        if self.points:
-            writer = csv.DictWriter(text, list(self.records[0]), lineterminator="\n")
+        if records := self.records:
+            writer = csv.DictWriter(text, list(records[0]), lineterminator="\n")
             writer.writeheader()
-            writer.writerows(self.records)
+            writer.writerows(records)
         return text.getvalue()
 
     def to_pandas(self) -> Any:

@@ -20,8 +20,10 @@ def worst_along(points: Sequence[Point], axis: str, along: str, which: str = "ad
     Of several that are as bad, it is the one that was the worst before.
     """
     found: list[tuple[float, Any]] = []
-    for number in sorted({point.along(along) for point in points}):
-        here = [point for point in points if point.along(along) == number]
+    cases: dict[float, list[Point]] = {}
+    for point in points:
+        cases.setdefault(point.along(along), []).append(point)
+    for number, here in sorted(cases.items()):
         as_bad = [point.along(axis) for point in _as_bad(here, which)]
         found.append((number, found[-1][1] if found and found[-1][1] in as_bad else as_bad[0]))
     return found
