@@ -156,9 +156,9 @@ def test_answers_draw_themselves() -> None:
         assert sum(bar.get_hatch() is not None for bar in bars) == hatched
     found = calibrate(GRR(6, 1.0), Threat(Prior.zipf(6)), advantage=0.1)
     picture = found.picture()
-    assert picture.limit == ("tolerated: 0.1", 0.1)
     assert picture.mark == (found.value, found.advantage)
-    (curve,) = picture.panels[0].curves
+    curve, limit = picture.panels[0].curves
+    assert (limit.label, limit.y) == ("tolerated: 0.1", (0.1, 0.1))
     assert curve.y[curve.x.index(found.value)] == found.advantage
     own = pyplot.figure().add_subplot()
     assert found.plot(ax=own) is own

@@ -16,7 +16,8 @@ import numpy as np
 
 from dprisk.answers import Answer, Row
 from dprisk.errors import ParameterError, as_number, fail, require
-from dprisk.pictures import Curves, draw
+from dprisk.pictures import Curve, Curves, draw
+from dprisk.pictures.picture import GREY
 from dprisk.risks import Assessment, computed, risk_of
 from dprisk.search import Found, Measure, required_parameter, weakest
 from dprisk.sweeps import sweep
@@ -145,9 +146,14 @@ class Calibration(Found, Answer):
         values = self.value * np.linspace(*((0.1, 2.0) if self._knob.rises else (0.4, 3.0)), POINTS)
         which = "success" if self.kind == "success" else "advantage"
         turned: dict[str, Any] = {self.parameter: sorted({*values.tolist(), self.value})}
-        curves: Any = sweep(self.template, self.threat, **turned).picture(which)
-        limit = (f"tolerated: {self.target:g}", self.target) if self.kind == which else None
-        return replace(curves, mark=(self.value, self.achieved[which]), limit=limit)  # type: ignore[no-any-return]
+        drawn: Any = sweep(self.template, self.threat, **turned).picture(which)
+        (panel,), curves = drawn.panels, drawn.panels[0].curves
+        if self.kind == which:
+            ends = (min(curves[0].x), max(curves[0].x))
+            curves = (*curves, Curve(f"tolerated: {self.target:g}", ends, (self.target,) * 2, GREY, dashed=True))
+        return Curves(
+            drawn.heading, drawn.across, (replace(panel, curves=curves),), mark=(self.value, self.achieved[which])
+        )
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the risk over the parameter with matplotlib, with the goal and what was found; returns the axes."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dprisk.errors import InputFileError, MissingPackageError, ParameterError, require
-from dprisk.pictures.picture import BLACK, COLOURS, GREY, Bars, Curve, Curves, Panel, Picture
+from dprisk.pictures.picture import BLACK, COLOURS, Bars, Curve, Curves, Panel, Picture
 from dprisk.pictures.placing import above, spread
 
 if TYPE_CHECKING:
@@ -159,17 +159,6 @@ def _curves(picture: Curves, panel: Panel, ax: Axes) -> None:
         ax.plot(curve.x, curve.y, color=colour, marker=marker, markersize=3, **style)  # type: ignore[arg-type]
         if curve.low:
             ax.fill_between(curve.x, curve.low, curve.high, color=curve.colour, alpha=0.18, linewidth=0)
-    if picture.limit is not None:
-        ax.axhline(picture.limit[1], color=GREY, linewidth=0.9, linestyle=(0, (1, 2)))
-        ax.annotate(
-            picture.limit[0],
-            (0.01, picture.limit[1]),
-            xycoords=("axes fraction", "data"),
-            xytext=(0, 3),
-            textcoords="offset points",
-            color=GREY,
-            fontsize=FONT - 1,
-        )
     if picture.mark is not None:
         ax.plot(*picture.mark, marker="o", markersize=6, color=BLACK, linestyle="")
     ax.set_xlabel(picture.across)

@@ -31,13 +31,12 @@ class Panel:
 
 @dataclass(frozen=True)
 class Curves:
-    """Panels side by side: what is above all of them, and below each. `limit` is a level to stay at or below."""
+    """Panels side by side: what is above all of them, and below each."""
 
     heading: str
     across: str
     panels: tuple[Panel, ...]
     logarithmic: bool = False
-    limit: tuple[str, float] | None = None
     mark: tuple[float, float] | None = None  # a point that is pointed out
 
 
