@@ -1,5 +1,6 @@
 """Pictures: what is drawn is what was computed, labels are there and apart, files are the same each time."""
 
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -213,6 +214,17 @@ def test_without_matplotlib_one_sentence_says_what_to_install(monkeypatch: pytes
     for ask in (lambda: draw(picture), lambda: write(picture, tmp_path / "it.svg")):
         with pytest.raises(DpriskError, match=r"pip install 'dprisk\[plot\]'"):
             ask()
+
+
+@pytest.mark.slow
+def test_nothing_heavy_is_loaded_before_a_picture_is_drawn() -> None:
+    code = (
+        "import sys, dprisk.cli.commands; from dprisk import GRR, Prior, Threat, sweep;"
+        "sweep(GRR(3, 1.0), Threat(Prior.uniform(3)), epsilon=[1, 2]).picture();"
+        "print([name for name in ('matplotlib', 'pandas', 'polars') if name in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"
 
 
 @given(st.lists(st.floats(-1, 2), min_size=1, max_size=12), st.floats(0.01, 0.2))
