@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import dprisk
-from dprisk import GRR, Density, Gaussian, Prior, PureDP, Threat, assess, audit, calibrate
+from dprisk import GRR, Density, Gaussian, Prior, PureDP, Threat, assess, audit, calibrate, sweep
 from dprisk.answers import Answer
 from dprisk.auditing import Look
 from dprisk.cli.tables import show
@@ -28,6 +28,7 @@ QUESTIONS: dict[str, Callable[[], Answer]] = {
     "a calibration": lambda: calibrate(GRR(4, 1.0), THREAT, advantage=0.1),
     "a calibration of numbers": lambda: calibrate(OnInterval.laplace(1.0), NUMBERS, advantage=0.2),
     "a calibration without a threat": lambda: calibrate(Gaussian(4, 1.0), advantage=0.1),
+    "a sweep": lambda: sweep([GRR(4, 1.0), PureDP(1.0)], THREAT, epsilon=[0.5, 1.0], bounds=True),
     "an audit": lambda: audit(GRR(4, 1.0), runs=500),
     "an audit of several designs": lambda: audit(GRR(4, 1.0), runs=500, look=Look(designs=2)),
     "an audit under a threat": lambda: audit(GRR(4, 1.0), threat=THREAT, runs=500),
@@ -49,7 +50,7 @@ def test_an_answer_tells_everything_it_should(question: str, capsys: pytest.Capt
     assert answer.about
     assert answer.sentence().endswith(".")
     assert len(answer.rows) >= 2
-    assert all(len(row) == 3 and all(isinstance(part, str) for part in row) for row in answer.rows)
+    assert all(len(row) == len(answer.columns) and all(isinstance(part, str) for part in row) for row in answer.rows)
     told = json.loads(json.dumps(answer.to_dict()))
     assert told["sentence"] == answer.sentence()
     assert told.items() >= json.loads(json.dumps(answer.numbers)).items()

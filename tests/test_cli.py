@@ -131,7 +131,7 @@ def test_an_estimate_is_marked(capsys: pytest.CaptureFixture[str], monkeypatch: 
     [
         ("--mechanism grr --epsilon -1 --size 3", "epsilon must be a finite number of at least 0, got -1"),
         ("--mechanism grr --epsilon nan --size 3", "got nan"),
-        ("--mechanism grr --epsilon two --size 3", "not a valid float"),
+        ("--mechanism grr --epsilon two --size 3", "--epsilon is a number"),
         ("--mechanism magic --epsilon 1 --size 3", "There is no mechanism 'magic'; choose one of grr"),
         ("--mechanism grr --size 3", "--epsilon is missing"),
         ("--mechanism grr --epsilon 1", "--size is missing"),

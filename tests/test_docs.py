@@ -50,7 +50,7 @@ def test_a_command_prints_what_the_page_shows(command: str, shown: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["bounds", "adult", "epsilon"])
+@pytest.mark.parametrize("name", ["bounds", "adult", "epsilon", "priors", "distances"])
 def test_the_picture_is_what_its_script_draws(name: str) -> None:
     """Regenerate with `python docs/figures/NAME.py` when a bound or a risk changes."""
     drawn = runpy.run_path(str(FIGURES / f"{name}.py"))["picture"]()

@@ -17,6 +17,7 @@ from .mechanisms import (
     SubsetSelection,
 )
 from .releases import release
+from .sweeps import Sweep, sweep
 from .threat import Attributes, Density, Knowledge, Line, Prior, Ring, Threat
 
 __version__: str
@@ -49,6 +50,7 @@ __all__ = [
     "Ring",
     "Risk",
     "SubsetSelection",
+    "Sweep",
     "Threat",
     "WorstCase",
     "assess",
@@ -58,4 +60,5 @@ __all__ = [
     "central",
     "dp_sgd",
     "release",
+    "sweep",
 ]

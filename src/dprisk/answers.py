@@ -8,11 +8,18 @@ from abc import ABC, abstractmethod
 from html import escape
 from typing import Any
 
-Row = tuple[str, str, str]  # what, how much, and what it means
+Row = tuple[str, ...]  # a cell for each column: what, how much, and what it means, unless the answer is a table
+
+USUAL = ("what", "value", "meaning")
 
 
 class Answer(ABC):
     """The answer to a question that somebody asked."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The headings of its rows."""
+        return USUAL
 
     @property
     @abstractmethod
@@ -38,8 +45,12 @@ class Answer(ABC):
         return {**self.numbers, "sentence": self.sentence()}
 
     def _repr_html_(self) -> str:
-        body = "".join(
-            f"<tr><td>{escape(what)}</td><td style='text-align:right'>{escape(much)}</td><td>{escape(means)}</td></tr>"
-            for what, much, means in self.rows
-        )
+        def line(cells: Row, tag: str = "td") -> str:
+            right = {1} if self.columns == USUAL else set(range(len(cells)))
+            styles = (" style='text-align:right'" if place in right else "" for place in range(len(cells)))
+            parts = (f"<{tag}{style}>{escape(cell)}</{tag}>" for style, cell in zip(styles, cells, strict=True))
+            return f"<tr>{''.join(parts)}</tr>"
+
+        heading = "" if self.columns == USUAL else line(self.columns, "th")
+        body = heading + "".join(map(line, self.rows))
         return f"<table><caption>{escape(self.about)}</caption>{body}</table><p>{escape(self.sentence())}</p>"

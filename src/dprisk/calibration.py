@@ -8,16 +8,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
+import numpy as np
+
 from dprisk.answers import Answer, Row
-from dprisk.errors import ParameterError, as_number, require
+from dprisk.errors import ParameterError, as_number, fail, require
+from dprisk.pictures import Curve, Curves, draw
+from dprisk.pictures.picture import GREY
 from dprisk.risks import Assessment, computed, risk_of
 from dprisk.search import Found, Measure, required_parameter, weakest
+from dprisk.sweeps import sweep
 from dprisk.threat import Threat
 from dprisk.values import Adjustable, Parameter
+
+POINTS = 25  # of the curve that is drawn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,6 +137,27 @@ class Calibration(Found, Answer):
             less = "" if self._knob.jumps else " or less"
             return f"To keep {goal}, choose {self.parameter} {math.floor(self.value * digits) / digits:g}{less}."
         return f"To keep {goal}, choose {self.parameter} {math.ceil(self.value * digits) / digits:g} or more."
+
+    def picture(self) -> Curves:
+        """What `plot` draws, as plain data."""
+        if self.threat is None:
+            fail("Without a threat there is no curve to draw: calibrate against one.")
+        require(not self.unlimited, "This goal needs no noise, so there is no curve that crosses it.")
+        values = self.value * np.linspace(*((0.1, 2.0) if self._knob.rises else (0.4, 3.0)), POINTS)
+        which = "success" if self.kind == "success" else "advantage"
+        turned: dict[str, Any] = {self.parameter: sorted({*values.tolist(), self.value})}
+        drawn: Any = sweep(self.template, self.threat, **turned).picture(which)
+        (panel,), curves = drawn.panels, drawn.panels[0].curves
+        if self.kind == which:
+            ends = (min(curves[0].x), max(curves[0].x))
+            curves = (*curves, Curve(f"tolerated: {self.target:g}", ends, (self.target,) * 2, GREY, dashed=True))
+        return Curves(
+            drawn.heading, drawn.across, (replace(panel, curves=curves),), mark=(self.value, self.achieved[which])
+        )
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the risk over the parameter with matplotlib, with the goal and what was found; returns the axes."""
+        return draw(self.picture(), ax)
 
     def to_dict(self) -> dict[str, Any]:
         return super().to_dict() | {

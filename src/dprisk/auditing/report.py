@@ -150,7 +150,7 @@ class AuditReport(Answer):
     @property
     def rows(self) -> list[Row]:
         """The verdict, what it rests on, and what the attacker gained."""
-        found = [
+        found: list[Row] = [
             ("verdict", self.verdict, f"on epsilon {self.claim.epsilon:g}, delta {self.claim.delta:g}"),
             ("certified", f">= {decimals_down(self.epsilon_certified, 3)}", f"true epsilon, {sure(self.alpha)}"),
             ("estimate", f"{self.epsilon_estimate:.3f}", "the epsilon that fits best: no bound"),

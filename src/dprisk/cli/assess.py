@@ -1,6 +1,6 @@
 """The commands `dprisk assess` and `dprisk calibrate`: what is known of a release, and what is asked about it."""
 
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -10,12 +10,15 @@ from dprisk.catalogue import GUARANTEES, MECHANISMS
 from dprisk.cli.options import FILE, Command, echoed, flag, of_entries, of_the_attacker, option, taken
 from dprisk.cli.progress import live
 from dprisk.cli.subjects import chosen, planned_release, read_threat, records_of, release_threat
+from dprisk.cli.sweeping import INTERRUPTED, adjustable, show_sweep, swept, take_ranges, with_ranges
 from dprisk.cli.tables import show, show_bounds, show_json
 from dprisk.errors import require
 from dprisk.guarantees import Guarantee
 from dprisk.mechanisms import Mechanism
+from dprisk.threat import Threat
 
 REGISTERS = (MECHANISMS, GUARANTEES)
+POINTS = 11  # of a range that does not say how many
 
 
 def assess_command() -> Command:
@@ -38,7 +41,7 @@ def assess_command() -> Command:
             option("json", bool, "Print JSON instead of a table."),
         ],
     }
-    return Command("assess", _assess, sections, REGISTERS)
+    return Command("assess", _assess, with_ranges(sections, POINTS), REGISTERS)
 
 
 def calibrate_command() -> Command:
@@ -60,8 +63,10 @@ def _assess(**given: Any) -> None:
     """What does this release risk?
 
     Tells how often the best attacker is right about one person, with the report and without it: exactly for a
-    mechanism, at most for a guarantee.
+    mechanism, at most for a guarantee. Several numbers (0.1,0.5,1) or a range (0.1..5, or 0.1..5:20 for 20 points) for
+    the parameter or for --within give a table; `dprisk plot` draws it.
     """
+    ranges = take_ranges(given)
     as_json, all_bounds, about = given.pop("json"), given.pop("bounds"), ""
     if given["release"] is not None:
         planned = planned_release(given)
@@ -74,9 +79,11 @@ def _assess(**given: Any) -> None:
         for name in ("runs", "seed"):
             require(given["guarantee"] is None or given[name] is None, f"{flag(name)} is for mechanisms only.")
         threat = read_threat(given, entry)
-        subject = entry.make(taken(entry, given), records_of(threat), flag)
-        if isinstance(subject, Guarantee):
+        subject = adjustable(entry, taken(entry, given), ranges, records_of(threat))
+        if isinstance(subject, Guarantee) and not ranges:
             subject = subject.to_replace_one()
+    if ranges:
+        _assess_all(subject, threat, ranges, given | {"json": as_json, "bounds": all_bounds, "about": about})
     with live() as tell:
         progress = None if tell is None else lambda done, runs, gain: tell(done, runs, f"advantage about {gain:.4g}")
         drawn = {name: given[name] for name in ("runs", "seed", "thorough")}
@@ -90,6 +97,16 @@ def _assess(**given: Any) -> None:
     show(risk)
     if all_bounds:
         show_bounds(worst.on_advantage.values + worst.on_success.values)
+
+
+def _assess_all(subject: Any, threat: Threat, ranges: dict[str, tuple[float, ...]], given: dict[str, Any]) -> NoReturn:
+    """A table of what every combination of the numbers in the ranges risks."""
+    about, as_text = given.pop("about"), not (given["json"] or given.get("csv"))
+    asked = {name: given[name] for name in ("runs", "seed", "thorough", "bounds")}
+    found, interrupted = swept(subject, threat, **ranges, **asked)
+    click.echo(about if as_text else "", nl=False)
+    show_sweep(found, given, echoed(given, threat.prior.size), ranges)
+    click.get_current_context().exit(INTERRUPTED if interrupted else 0)
 
 
 def _calibrate(**given: Any) -> None:

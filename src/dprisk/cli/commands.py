@@ -15,6 +15,7 @@ from dprisk.catalogue import REGISTERS
 from dprisk.cli.assess import assess_command, calibrate_command
 from dprisk.cli.audit import audit_command
 from dprisk.cli.options import Command, option
+from dprisk.cli.plot import plot_command
 from dprisk.cli.tables import show, show_attacks, show_catalogue, show_json, show_options, show_registry
 from dprisk.errors import DpriskError
 from dprisk.mechanisms import GRR
@@ -33,6 +34,7 @@ def command() -> click.Group:
         assess_command(),
         calibrate_command(),
         audit_command(),
+        plot_command(),
         Command("bounds", _bounds, as_json),
         Command("catalogue", _catalogue, as_json),
         Command("demo", _demo, {}),

@@ -7,16 +7,19 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import Progress, TextColumn, TimeRemainingColumn
 
-Tell = Callable[[int, int, str], None]  # runs done, runs planned, and what is known by now
+Tell = Callable[[int, int, str], None]  # how many are done, how many are planned, and what is known by now
 
 
 @contextmanager
-def live() -> Iterator[Tell | None]:
-    """A function that rewrites the line, which is wiped at the end; None where nobody watches."""
+def live(unit: str = "runs") -> Iterator[Tell | None]:
+    """A function that rewrites the line, which is wiped at the end; None where nobody watches.
+
+    `unit` is what is counted.
+    """
     if not sys.stderr.isatty():
         yield None
         return
-    counts = TextColumn("{task.completed:.0f} of {task.total:.0f} runs, {task.description},", markup=False)
+    counts = TextColumn(f"{{task.completed:.0f}} of {{task.total:.0f}} {unit}{{task.description}},", markup=False)
     with Progress(
         *(counts, TimeRemainingColumn(), TextColumn("left")),
         console=Console(stderr=True),
@@ -28,6 +31,7 @@ def live() -> Iterator[Tell | None]:
         task = line.add_task("", visible=False)
 
         def tell(done: int, planned: int, known: str) -> None:
+            known = f", {known}" if known else ""
             line.update(task, completed=done, total=planned, description=known, visible=True, refresh=True)
 
         yield tell

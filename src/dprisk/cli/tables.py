@@ -17,7 +17,7 @@ from dprisk.rounding import significant_up
 
 def show(answer: Answer) -> None:
     """Any answer: its table, then its sentence."""
-    _show_table(answer.about, ("what", "value", "meaning"), answer.rows)
+    _show_table(answer.about, answer.columns, answer.rows)
     _console().print(answer.sentence(), soft_wrap=True)
 
 

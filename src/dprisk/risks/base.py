@@ -4,6 +4,7 @@ from abc import abstractmethod
 from typing import Any
 
 from dprisk.answers import Answer, Row
+from dprisk.pictures import Bar, Bars, draw
 from dprisk.rounding import plain
 from dprisk.threat import Threat
 
@@ -70,6 +71,21 @@ class Assessment(Answer):
     @abstractmethod
     def _found(self) -> list[Row]:
         """How the numbers were found, and what they compare with."""
+
+    def picture(self) -> Bars:
+        """What `plot` draws, as plain data."""
+        words = {"success": "right with the report (success)", "advantage": "due to taking part (advantage)"}
+        blind = Bar("right without the report (baseline)", self.baseline, plain(self.baseline))
+        return Bars(self.about, (blind, *(self._bar(which, label) for which, label in words.items())))
+
+    def _bar(self, which: str, label: str) -> Bar:
+        interval = None if self.exact else getattr(self, f"{which}_interval", None)
+        is_bound = not self.exact and interval is None
+        return Bar(label, getattr(self, which), self._shown(which), is_bound, interval=interval)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw baseline, success and advantage as bars with matplotlib; returns the axes. Bounds are hatched."""
+        return draw(self.picture(), ax)
 
     def to_dict(self) -> dict[str, Any]:
         return super().to_dict() | {"exact": self.exact, "threat": self.threat.describe()}
