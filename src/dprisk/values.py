@@ -66,7 +66,7 @@ def _kept(given: Any, held: Any) -> Any:
     if isinstance(given, np.ndarray):
         return held if isinstance(held, np.ndarray) and given.size > LARGE else given.copy()
     if isinstance(given, list | tuple | range):
-        return held if isinstance(held, np.ndarray) and len(given) > SHORT else copy.deepcopy(given)
+        return held if isinstance(held, np.ndarray | tuple) and len(given) > SHORT else copy.deepcopy(given)
     return given.copy() if isinstance(given, dict | set) else given
 
 

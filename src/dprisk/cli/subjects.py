@@ -7,9 +7,9 @@ from typing import Any
 
 from dprisk.catalogue import PRIORS, SUCCESS, Entry
 from dprisk.cli.options import Options, flag, only_of_entries, prior_name, prior_names, taken
+from dprisk.csv_files import CsvFile
 from dprisk.errors import InputFileError, ThreatError, fail, require
 from dprisk.release_files import ReleaseFile, read_release
-from dprisk.tables import read_csv
 from dprisk.threat.knowledge import Knowledge
 from dprisk.threat.prior import Prior
 from dprisk.threat.success import Success
@@ -136,8 +136,8 @@ def _knowledge(text: str, prior: Prior) -> Knowledge | str:
     """none, all, or the groups in a file."""
     if text in ("none", "all"):
         return text
-    table = read_csv(text)
-    require("group" in table, f"{text} has no column `group`; it has {', '.join(table)}.", InputFileError)
+    file = CsvFile.open(text)
+    table = file.columns(["group", "label"] if file.has("label") else ["group"])
     if "label" not in table:
         return Knowledge.partition(table["group"])
     group = dict(zip(table["label"], table["group"], strict=True))

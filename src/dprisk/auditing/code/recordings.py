@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dprisk.auditing.code.outputs import as_outputs
+from dprisk.csv_files import read_csv, require_file
 from dprisk.errors import InputFileError, fail, require
 from dprisk.tables import (
     column,
@@ -16,9 +17,7 @@ from dprisk.tables import (
     encode,
     listed,
     natural,
-    read_csv,
     readable,
-    require_file,
     require_present,
 )
 from dprisk.types import AnyArray, IntArray, Table
