@@ -17,6 +17,7 @@ from .mechanisms import (
     SubsetSelection,
 )
 from .releases import release
+from .surveys import Survey
 from .threat import Attributes, Density, Knowledge, Line, Prior, Ring, Threat
 
 __version__: str
@@ -49,6 +50,7 @@ __all__ = [
     "Ring",
     "Risk",
     "SubsetSelection",
+    "Survey",
     "Threat",
     "WorstCase",
     "assess",

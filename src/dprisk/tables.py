@@ -82,6 +82,14 @@ def require_present(values: Sequence[Any], what: str) -> None:
     )
 
 
+def twice(values: Iterable[Any]) -> list[Any]:
+    """The values that occur more than once."""
+    try:
+        return [value for value, times in Counter(values).items() if times > 1]
+    except TypeError:
+        raise ThreatError("Records are plain values such as text and numbers, or rows of them.") from None
+
+
 def tally(entries: Iterable[Any]) -> dict[Any, int]:
     """How often each value occurs: sorted when values can be compared, otherwise in order of appearance."""
     try:

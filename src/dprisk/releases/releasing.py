@@ -13,8 +13,8 @@ from dprisk.guarantees import ZCDP, GaussianDP, Guarantee, PureDP
 from dprisk.mechanisms import Gaussian, Laplace, Mechanism, VectorGaussian, VectorLaplace
 from dprisk.mechanisms.numbers.additive import Ends
 from dprisk.mechanisms.numbers.noise import GaussianNoise, LaplaceNoise, Noise
-from dprisk.releases.queries import Query, twice
-from dprisk.tables import as_floats, column, column_names, listed, require_present, rows_of
+from dprisk.releases.queries import Query
+from dprisk.tables import as_floats, column, column_names, listed, require_present, rows_of, twice
 from dprisk.types import FloatArray, Table
 
 ENOUGH = 1 + 1e-12  # a sensitivity may be this much too small by rounding

@@ -1,7 +1,6 @@
 """What the attacker believes about the record before the release."""
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,7 +12,7 @@ import numpy.typing as npt
 
 from dprisk.csv_files import CsvFile
 from dprisk.errors import InputFileError, PriorError, as_number, as_size, fail
-from dprisk.tables import as_floats, column_names, listed, natural, require_present, tally
+from dprisk.tables import as_floats, column_names, listed, natural, require_present, tally, twice
 from dprisk.types import FloatArray, IntArray
 from dprisk.values import Value
 
@@ -244,12 +243,7 @@ def _labels(labels: Iterable[Any] | None, size: int) -> tuple[Any, ...] | None:
     names = tuple(listed(labels))
     PriorError.unless(len(names) == size, f"{len(names)} labels for {size} records; give each record its own.")
     require_present(names, "The list of labels")
-    try:
-        distinct = len(set(names))
-    except TypeError:
-        raise PriorError("Labels must be plain values such as text and numbers, not lists.") from None
-    if distinct < size:
-        again = next(name for name, times in Counter(names).items() if times > 1)
+    for again in twice(names):
         fail(f"The label {again!r} appears twice; each record needs its own.", PriorError)
     return names
 
@@ -258,8 +252,7 @@ def _require_names(file: CsvFile, labels: Sequence[str]) -> None:
     """Refuse labels that are empty or the same."""
     if "" in labels:
         file.refuse_cell("label", lambda cell: not cell, "is empty", "give each record a name")
-    if len(set(labels)) < len(labels):
-        again = {label for label, times in Counter(labels).items() if times > 1}
+    if again := set(twice(labels)):
         file.refuse_cell("label", again.__contains__, "{cell!r} appears twice", "each record needs its own")
 
 
