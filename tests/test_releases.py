@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import mpmath
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -30,6 +31,7 @@ from dprisk import (
 )
 from dprisk.attacks import estimate
 from dprisk.errors import DpriskError
+from dprisk.guarantees import RenyiDP
 from dprisk.mechanisms import SHE, GaussianNoise, LaplaceNoise, VectorGaussian, VectorLaplace
 from dprisk.mechanisms.numbers.additive import Additive
 from dprisk.mechanisms.numbers.noise import DensityNoise
@@ -154,6 +156,34 @@ def test_noise_keeps_a_guarantee(query: Query, guarantee: Any, size: float) -> N
         assert isinstance(mechanism, Gaussian | VectorGaussian)
         assert mechanism.sigma == pytest.approx(size, rel=1e-12)
         assert mechanism.guarantee().delta_at(1.0) <= GaussianDP(0.5).delta_at(1.0) * (1 + 1e-9)
+
+
+@pytest.mark.slow
+@settings(max_examples=50)
+@given(epsilon=st.floats(0, 50), exponent=st.floats(-90, -0.05))
+def test_approximate_dp_gets_the_least_gaussian_noise(epsilon: float, exponent: float) -> None:
+    """Balle and Wang 2018, Theorem 8, to 60 digits: the noise keeps delta, and a millionth less does not."""
+    delta = 10**exponent
+    mechanism = release(Count("illness", "flu"), OTHERS, RECORDS, ApproxDP(epsilon, delta))
+    assert isinstance(mechanism, Gaussian)
+    with mpmath.workdps(60):
+
+        def profile(sigma: mpmath.mpf) -> mpmath.mpf:
+            half, far = 1 / (2 * sigma), epsilon * sigma
+            return mpmath.ncdf(half - far) - mpmath.exp(epsilon) * mpmath.ncdf(-half - far)
+
+        sigma = mpmath.mpf(mechanism.sigma)
+        assert profile(sigma) <= delta
+        assert epsilon < 1e-6 or exponent < -12 or profile(sigma * (1 - mpmath.mpf("1e-6"))) > delta
+
+
+def test_approximate_dp_as_in_the_literature() -> None:
+    """The analytic Gaussian mechanism at epsilon 1, delta 1e-5, sensitivity 1; without delta it is Laplace noise."""
+    mechanism = release(Count("illness", "flu"), OTHERS, RECORDS, ApproxDP(1.0, 1e-5))
+    assert isinstance(mechanism, Gaussian)
+    assert mechanism.sigma == pytest.approx(3.730632, abs=1e-6)
+    assert isinstance(release(Count("illness", "flu"), OTHERS, RECORDS, ApproxDP(1.0)), Laplace)
+    assert isinstance(release(Histogram("illness"), OTHERS, RECORDS, ApproxDP(1.0, 1e-5)), VectorGaussian)
 
 
 def test_a_given_sensitivity_is_used_if_it_is_large_enough() -> None:
@@ -358,7 +388,7 @@ def test_the_table_of_a_threat_is_a_universe() -> None:
         (lambda: release(Histogram("age", edges=[0, 95]), OTHERS, RECORDS, NOISE), r"holds \[104.0\], outside"),
         (lambda: release(Histogram("age"), OTHERS, ["20"], NOISE), r"\[30\] in the data and \['20'\] in the universe"),
         (lambda: release(Sum("age"), OTHERS, RECORDS, NOISE, sensitivity=3), "no meaning for a given noise"),
-        (lambda: release(Sum("age"), OTHERS, RECORDS, ApproxDP(1.0, 0.1)), "No noise is known here"),
+        (lambda: release(Sum("age"), OTHERS, RECORDS, RenyiDP([2.0], [1.0])), "No noise is known here"),
         (lambda: release(Sum("age"), OTHERS, RECORDS, PureDP(0.0)), "it would be infinite"),
         (lambda: release(Sum("age"), OTHERS, RECORDS, PureDP(1.0, "add-remove")), "to_replace_one"),
         (lambda: release(Sum("age"), OTHERS, [30], PureDP(1.0)), "the same for every record"),
@@ -516,7 +546,8 @@ def threat_on(*known: str) -> Threat:
         ({"query": {"kind": "sum", "column": ["age"]}, "universe": {"range": [1, 2]}}, "", "the query is a name"),
         ({"noise": {"kind": "cauchy"}}, "", "`noise` needs a `kind`, one of laplace, gaussian"),
         ({"noise": {"kind": "laplace"}}, "", "needs exactly one of scale, epsilon"),
-        ({"noise": {"kind": "gaussian", "epsilon": 1}}, "", "unknown name `epsilon`; it takes kind, sigma, mu, rho"),
+        ({"noise": {"kind": "gaussian", "epsilon": 1}}, "", "exactly one of sigma, mu, rho, epsilon with delta"),
+        ({"noise": {"kind": "gaussian", "epsilon": 1, "delta": 0}}, "", "No Gaussian noise keeps delta 0"),
         ({"noise": {"kind": "laplace", "scale": "big"}}, "", "scale must be a number"),
         ({"noise": {"kind": "laplace", "epsilon": 1, "sensitivity": 1}}, "", "change the answer by 2 (L1)"),
         ({"universe": {}}, "", "has exactly one of columns, values, range"),
@@ -536,7 +567,11 @@ def threat_on(*known: str) -> Threat:
         ({"prior": 3}, "", "`prior` is a text"),
         ({"prior": "data"}, "--prior uniform", "names a prior; leave --prior out"),
         ({"prior": "nowhere.csv"}, "", "There is no file"),
-        ({"universe": {"values": ["flu", "cold"]}}, "--prior data", "['asthma'], which is not among the labels"),
+        (
+            {"universe": {"values": ["flu", "cold"]}},
+            "--prior data",
+            "hold 'asthma', which is none of",
+        ),
         ({"universe": {"values": ["flu", "cold", "asthma"]}, "prior": "prior.csv"}, "", "'flu' here is 'asthma' there"),
         ({"interval": [0, 1]}, "", "An interval is for queries that answer with one number"),
         ({}, "--prior nowhere.csv", "There is no file nowhere.csv"),

@@ -33,6 +33,7 @@ from dprisk.threat.prior import Prior
 _require = partial(require, error=InputFileError)
 Options = dict[str, Any]
 Columns = dict[str, list[Any]]
+_OTHER_PRIOR = "say what is believed instead, as in --prior uniform."
 MOST_RECORDS = 10_000_000  # in a range
 
 
@@ -64,7 +65,14 @@ class ReleaseFile:
     def prior_from_data(self) -> Prior:
         """How often each record occurs among everybody else."""
         names = list(self.table)
+        lacking = [name for name in names if name not in self.data]
+        if lacking:
+            fail(f"The data do not tell how common each record is: they have no column {lacking[0]!r}; {_OTHER_PRIOR}")
         rows = self.data[names[0]] if len(names) == 1 else rows_of(self.data, names)
+        odd = set(rows) - set(self.mechanism.labels or ())
+        if odd:
+            first = next(row for row in rows if row in odd)
+            fail(f"The data hold {first!r}, which is none of the possible records; {_OTHER_PRIOR}")
         return Prior.from_column(rows, self.mechanism.labels)
 
 
@@ -119,8 +127,9 @@ def _kind(given: Any, where: str, register: Catalogue, also: tuple[str, ...] = (
     entry = register[kind]
     _check(given, where, ("kind", *entry.needs), (*(name for name in entry.takes if name not in entry.needs), *also))
     options = {name: value for name, value in given.items() if name in entry.takes}
-    alternatives = f"{where} needs exactly one of {', '.join(entry.takes)}."
-    _require(len(options) == 1 or not entry.one_of, alternatives)
+    _require(
+        not entry.one_of or set(options) in map(set, entry.one_of), f"{where} needs exactly one of {entry.ways()}."
+    )
     return entry, options
 
 
