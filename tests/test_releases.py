@@ -25,6 +25,7 @@ from dprisk import (
     Prior,
     PureDP,
     Threat,
+    WorstCase,
     assess,
     calibrate,
     release,
@@ -443,7 +444,7 @@ def write(folder: Path, changes: dict[str, Any]) -> str:
     return str(path)
 
 
-PEOPLE = {
+PEOPLE: dict[str, list[Any]] = {
     "sex": ["f", "m", "f", "f", "m"],
     "age": [30.0, 71.0, 45.0, 45.5, 18.0],
     "illness": ["flu", "cold", "flu", "asthma", "flu"],
@@ -455,7 +456,7 @@ ILL = ("asthma", "cold", "flu")
 @pytest.mark.parametrize(
     ("changes", "options", "expected"),
     [
-        ({}, "", lambda: assess(SHE(3, 1.0), Threat(Prior.uniform(3)))),
+        ({}, "--prior uniform", lambda: assess(SHE(3, 1.0), Threat(Prior.uniform(3)))),
         (
             {"query": {"kind": "count", "column": "illness", "value": "flu"}, "prior": "prior.csv"},
             "--knows {folder}/groups.csv",
@@ -467,8 +468,23 @@ ILL = ("asthma", "cold", "flu")
             lambda: assess(Laplace([3, 3, 4], scale=1.0), Threat.membership(Prior([0.2, 0.2, 0.6]))),
         ),
         (
+            {"query": {"kind": "count", "column": "illness", "value": "flu"}},
+            "",
+            lambda: assess(Laplace([3, 3, 4], scale=1.0), Threat(Prior([0.2, 0.2, 0.6]))),
+        ),
+        (
+            {
+                "query": {"kind": "count", "column": "illness", "value": "flu"},
+                "noise": {"kind": "gaussian", "epsilon": 1.0, "delta": 1e-5},
+            },
+            "",
+            lambda: assess(
+                release(Count("illness", "flu"), PEOPLE, ILL, ApproxDP(1.0, 1e-5)), Threat(Prior([0.2, 0.2, 0.6], ILL))
+            ),
+        ),
+        (
             AGES | {"interval": [0, 500], "ends": "truncate"},
-            "--within 10",
+            "--within 10 --prior uniform",
             lambda: assess(
                 Laplace(np.arange(229.5, 270, 10), scale=72.0, interval=(0, 500), ends="truncate"),
                 Threat(Prior.uniform(5), success=Line(10, [20, 30, 40, 50, 60])),
@@ -491,7 +507,7 @@ ILL = ("asthma", "cold", "flu")
         ),
         (
             {"noise": {"kind": "gaussian", "mu": 0.5}, "universe": {"values": ["flu", "gout"]}},
-            "",
+            "--prior uniform",
             lambda: assess(Gaussian([0, 1], sigma=2.0), Threat(Prior.uniform(2))),
         ),
         (
@@ -500,7 +516,7 @@ ILL = ("asthma", "cold", "flu")
                 "universe": {"columns": ["sex", "illness"]},
                 "noise": {"kind": "laplace", "epsilon": 1.0, "sensitivity": 4},
             },
-            "",
+            "--prior uniform",
             lambda: assess(SHE(4, 0.5), Threat(Prior.uniform(4))),
         ),
     ],
@@ -525,6 +541,92 @@ def test_the_command_tells_what_the_library_computes(
     assert told["inputs"]["size"] == risk.threat.prior.size
     assert told["inputs"]["prior"]
     assert "others and one of" in run(capsys, monkeypatch, *arguments)[1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "about"),
+    [
+        ({}, "", "the prior is how often each occurs among them; the noise is the least that keeps PureDP(epsilon=1)"),
+        ({}, "--prior uniform", "one of 3 possible records; the prior is uniform; the noise"),
+        ({"prior": "prior.csv"}, "", "the prior is prior.csv"),
+        (
+            {"noise": {"kind": "gaussian", "epsilon": 1, "delta": 1e-5}},
+            "",
+            "the noise is the least that keeps ApproxDP(epsilon=1, delta=1e-05)",
+        ),
+    ],
+)
+def test_the_answer_says_which_prior_and_which_noise(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    folder: Path,
+    changes: dict[str, Any],
+    options: str,
+    about: str,
+) -> None:
+    count = {"query": {"kind": "count", "column": "illness", "value": "flu"}}
+    arguments = ["assess", "--release", write(folder, count | changes), *options.split()]
+    assert about in run(capsys, monkeypatch, *arguments)[1]
+    assert about in json.loads(run(capsys, monkeypatch, *arguments, "--json")[1])["about"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "expected"),
+    [
+        (
+            {"query": {"kind": "count", "column": "illness", "value": "flu"}},
+            "--advantage 0.05",
+            lambda: calibrate(
+                release(Count("illness", "flu"), PEOPLE, ILL, PureDP(1.0)),
+                Threat(Prior.from_column(PEOPLE["illness"], ILL)),
+                advantage=0.05,
+            ),
+        ),
+        (
+            {"noise": {"kind": "gaussian", "sigma": 3.0}},
+            "--to-epsilon 1 --to-delta 1e-5 --prior uniform",
+            lambda: calibrate(
+                release(Histogram("illness"), PEOPLE, ILL, GaussianNoise(9.0)),
+                Threat(Prior.uniform(3, ILL)),
+                epsilon=(1.0, 1e-5),
+            ),
+        ),
+        (
+            {},
+            "--advantage 0.05",
+            lambda: calibrate(
+                release(Histogram("illness"), PEOPLE, ILL, PureDP(3.0)),
+                Threat(Prior.from_column(PEOPLE["illness"], ILL)),
+                advantage=0.05,
+            ),
+        ),
+    ],
+)
+def test_a_release_is_calibrated(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    folder: Path,
+    changes: dict[str, Any],
+    options: str,
+    expected: Callable[[], Any],
+) -> None:
+    """The noise in the file is what is looked for: any will do."""
+    arguments = ["calibrate", "--release", write(folder, changes), *options.split()]
+    told, found = json.loads(run(capsys, monkeypatch, *arguments, "--json")[1]), expected()
+    assert told[found.parameter] == pytest.approx(found.value, rel=1e-9)
+    assert told["advantage"] == pytest.approx(found.advantage, rel=1e-9)
+    assert "least that keeps" not in told["about"]
+
+
+def test_what_can_only_be_estimated_is_calibrated_by_its_guarantee() -> None:
+    """Never too little noise: the estimate at the noise found keeps the goal with room to spare."""
+    mechanism = release(Histogram("illness"), PEOPLE, ILL, PureDP(3.0))
+    threat = Threat(Prior.from_column(PEOPLE["illness"], ILL))
+    found = calibrate(mechanism, threat, advantage=0.05)
+    assert isinstance(found.risk, WorstCase)
+    assert found.advantage == assess(found.subject.guarantee(), threat).advantage <= 0.05
+    assert assess(found.subject, threat, runs=20_000).advantage_interval[1] <= 0.05
+    assert ("at most: the worst that the guarantee allows") in [row[2] for row in found.rows]
 
 
 def threat_on(*known: str) -> Threat:
@@ -624,7 +726,7 @@ def test_a_file_that_cannot_be_read(
 
 def test_the_example_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     example = Path(__file__).parents[1] / "docs" / "examples" / "histogram.toml"
-    told = json.loads(run(capsys, monkeypatch, "assess", "--release", str(example), "--json")[1])
+    told = json.loads(run(capsys, monkeypatch, "assess", "--release", str(example), "--prior", "uniform", "--json")[1])
     assert told["advantage"] == pytest.approx(assess(SHE(4, 1.0), Threat(Prior.uniform(4))).advantage)
     assert told["inputs"]["query"] == "histogram of illness"
 

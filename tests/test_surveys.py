@@ -1,5 +1,6 @@
 """A column that people randomise, and attackers who know others: against the definitions, written out row by row."""
 
+import json
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -12,12 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dprisk import GRR, OLH, OUE, Laplace, Prior, PureDP, SubsetSelection, Survey, Threat, assess, calibrate
+from dprisk import GRR, OLH, OUE, Laplace, Prior, PureDP, SubsetSelection, Survey, Threat, assess, audit, calibrate
+from dprisk.catalogue import MECHANISMS
 from dprisk.errors import DpriskError
 from dprisk.exact import advantage_by_record, theorem
 from dprisk.mechanisms import OnAttribute
 from tests.naive import theorem_4_3
 from tests.strategies import set_protocols
+from tests.test_cli import run
 
 PEOPLE: dict[str, list[Any]] = {
     "sex": ["f", "f", "f", "f", "m", "m", "m", "m", "m"],
@@ -147,3 +150,122 @@ def test_a_calibrated_view_sees_the_same_values() -> None:
 def test_wrong_input_gets_one_clear_sentence(wrong: Callable[[], object], message: str) -> None:
     with pytest.raises(DpriskError, match=message):
         wrong()
+
+
+# The command
+
+
+HOSPITAL = "Sex;Age;Diagnosis\n" + "".join(
+    f"{sex};{age};{ill}\n"
+    for sex, age, ill, people in (
+        ("f", "30-49", "asthma", 9),
+        ("f", "30-49", "HIV", 1),
+        ("f", "50+", "diabetes", 12),
+        ("m", "30-49", "asthma", 6),
+        ("m", "30-49", "diabetes", 2),
+        ("m", "50+", "diabetes", 14),
+        ("m", "50+", "HIV", 1),
+    )
+    for _ in range(people)
+)
+
+
+@pytest.fixture
+def hospital(tmp_path: Path) -> Path:
+    path = tmp_path / "hospital.csv"
+    path.write_text(HOSPITAL)
+    return path
+
+
+@pytest.mark.parametrize("name", ["grr", "oue", "ss", "olh", "the"])
+@pytest.mark.parametrize("knows", ["none", "all", "sex", "sex,AGE"])
+def test_the_command_ends_in_the_numbers_of_the_library(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, hospital: Path, name: str, knows: str
+) -> None:
+    table = f"--mechanism {name} --data {hospital} --column diagnosis --knows {knows} --json"
+    survey = Survey.from_csv(hospital, "diagnosis", knows if knows in ("none", "all") else knows.split(","))
+    mechanism = survey.randomised(MECHANISMS[name].make({"epsilon": 1.0}, survey.size))
+    told = json.loads(run(capsys, monkeypatch, *f"assess {table} --epsilon 1".split())[1])
+    risk = assess(mechanism, survey.threat())
+    for key in ("advantage", "success", "baseline"):
+        assert told[key] == pytest.approx(getattr(risk, key), abs=1e-14)
+    assert told["exact"] is risk.exact is True
+    assert told["about"].startswith(f"{survey.describe()}; the prior is how common each row is in")
+    assert told["inputs"]["column"] == "diagnosis"
+    told = json.loads(run(capsys, monkeypatch, *f"calibrate {table} --advantage 0.05".split())[1])
+    assert told["epsilon"] == pytest.approx(calibrate(mechanism, survey.threat(), advantage=0.05).value, rel=1e-12)
+
+
+def test_a_guarantee_and_a_number_of_a_table(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, hospital: Path, tmp_path: Path
+) -> None:
+    line = f"assess --guarantee pure --epsilon 1 --data {hospital} --column Diagnosis --knows Sex --json"
+    threat = Survey.from_csv(hospital, "Diagnosis", ["Sex"]).threat()
+    told = json.loads(run(capsys, monkeypatch, *line.split())[1])
+    assert told["advantage"] == assess(PureDP(1.0), threat).advantage
+    path = tmp_path / "stays.csv"
+    path.write_text("ward,days\nA,1\nA,2\nB,7\nB,30\nB,2\n")
+    line = f"assess --mechanism laplace --epsilon 2 --data {path} --column days --knows ward --within 1 --json"
+    survey = Survey.from_csv(path, "days", "ward")
+    risk = assess(survey.randomised(Laplace([1, 2, 7, 30], 2.0)), survey.threat(within=1))
+    assert json.loads(run(capsys, monkeypatch, *line.split())[1])["advantage"] == pytest.approx(risk.advantage)
+
+
+def test_an_audit_takes_a_table(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, hospital: Path
+) -> None:
+    table = f"--data {hospital} --column Diagnosis --knows Sex,Age"
+    line = f"audit --mechanism grr --epsilon 2 {table} --runs 4000 --seed 3 --json"
+    survey = Survey.from_csv(hospital, "Diagnosis", ["Sex", "Age"])
+    report = audit(survey.randomised(GRR(3, 2.0)), threat=survey.threat(), runs=4000, seed=3)
+    assert json.loads(run(capsys, monkeypatch, *line.split())[1])["epsilon_certified"] == report.epsilon_certified
+    code, _, err = run(capsys, monkeypatch, *f"audit some.module:code --claim 1 {table}".split())
+    assert (code, "the values of the --column alone; leave --knows out" in err) == (2, True)
+
+
+def test_a_mechanism_on_whole_rows_says_so(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Groups in a file leave open what is randomised: the answer says that it is everything."""
+    (tmp_path / "rows.csv").write_text("label,count\nf flu,3\nf HIV,1\nm flu,4\n")
+    (tmp_path / "groups.csv").write_text("label,group\nf flu,f\nf HIV,f\nm flu,m\n")
+    line = f"assess --mechanism grr --epsilon 1 --prior {tmp_path}/rows.csv --knows {tmp_path}/groups.csv"
+    said = "The mechanism randomises the whole record, what the attacker knows of it included."
+    assert said in run(capsys, monkeypatch, *line.split())[1]
+    assert json.loads(run(capsys, monkeypatch, *line.split(), "--json")[1])["about"].startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--column Diagnosis", "--column is a column of a table: give that as --data."),
+        ("--data {hospital}", "--column is missing: what is randomised? Of {hospital}, it has `Sex`, `Age`,"),
+        (
+            "--data {hospital} --column ill",
+            "no column `ill`; it has `Sex`, `Age`, `Diagnosis`, separated by semi",
+        ),
+        ("--data {hospital} --column Sex --knows ward", "no column `ward`; it has `Sex`"),
+        ("--data {hospital} --column Sex --knows sex", "'Sex' cannot be known and asked for"),
+        ("--data {hospital} --column Sex --size 2", "--size has no meaning with --data: it follows from the table."),
+        ("--data {hospital} --column Sex --prior uniform", "--prior has no meaning with --data"),
+        ("--data {hospital} --column Sex --within 1 --space ring", "--space ring has no meaning with --data"),
+        ("--data {hospital} --column Sex --within 1 --knows Age", "must be numbers"),
+        ("--data nowhere.csv --column Sex", "There is no file nowhere.csv"),
+        ("--size 3 --knows sex,age", "There is no file sex,age; --knows is none, all, or a CSV file, and with --data"),
+    ],
+)
+def test_wrong_options_get_one_sentence(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, hospital: Path, options: str, message: str
+) -> None:
+    line = f"assess --mechanism grr --epsilon 1 {options.format(hospital=hospital)}"
+    code, out, err = run(capsys, monkeypatch, *line.split())
+    assert (code, out) == (2, "")
+    assert message.format(hospital=hospital) in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_noise_on_numbers_is_not_for_text(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, hospital: Path
+) -> None:
+    line = f"assess --mechanism laplace --epsilon 1 --data {hospital} --column Diagnosis"
+    assert "laplace is for numbers, but 'Diagnosis' holds 'HIV'" in run(capsys, monkeypatch, *line.split())[2]

@@ -48,6 +48,7 @@ class ReleaseFile:
     query: Query
     data: Columns
     table: Columns
+    noise: Noise | Guarantee
     mechanism: Mechanism
     prior: str | None
     folder: Path
@@ -61,6 +62,13 @@ class ReleaseFile:
     def is_numeric(self) -> bool:
         """Whether the records are numbers: then they have a distance."""
         return all(isinstance(label, int | float) for label in self.mechanism.labels or ())
+
+    def describe(self, prior: str, any_noise: bool) -> str:
+        """In a sentence; `prior` is as on the command line, and with `any_noise` that of the file is left out."""
+        common = "the prior is how often each occurs among them" if prior == "data" else f"the prior is {prior}"
+        told = f"{self.query.describe()}, over {self.others} others and one of {self.mechanism.size} possible records; "
+        keeps = isinstance(self.noise, Guarantee) and not any_noise
+        return told + common + (f"; the noise is the least that keeps {self.noise!r}" if keeps else "")
 
     def prior_from_data(self) -> Prior:
         """How often each record occurs among everybody else."""
@@ -96,7 +104,7 @@ def read_release(path: str | Path) -> ReleaseFile:
         interval=given.get("interval"),
         ends=given.get("ends", "clamp"),
     )
-    return ReleaseFile(query, data, table, mechanism, prior, path.parent)
+    return ReleaseFile(query, data, table, noise, mechanism, prior, path.parent)
 
 
 def _document(path: Path) -> Options:

@@ -62,13 +62,13 @@ class Survey:
     def from_csv(cls, path: str | Path, column: str, knows: Known = ()) -> Self:
         """From a CSV file with a header row and one row a person; only these columns are read."""
         file = CsvFile.open(path)
-        columns = [file.name(name) for name in _columns(column, knows)]
+        *known, asked = (file.name(name) for name in _columns(column, knows))
+        columns = _columns(asked, known)  # no column by two spellings
         counts = file.counts(columns)
         texts = [list(dict.fromkeys(row[place] for row in counts)) for place in range(len(columns))]
         value = [dict(zip(text, natural(text), strict=True)) for text in texts]
         rows = {tuple(value[place][cell] for place, cell in enumerate(row)): times for row, times in counts.items()}
-        known = knows if isinstance(_known(knows), str) else columns[:-1]
-        return cls(columns[-1], _known(known), {row: rows[row] for row in tally(rows)})
+        return cls(asked, "all" if _known(knows) == "all" else tuple(known), {row: rows[row] for row in tally(rows)})
 
     @property
     def people(self) -> int:
@@ -116,8 +116,8 @@ class Survey:
             fail(f"The labels of the mechanism are not the values of {self.column!r} in their order.", MechanismError)
         if isinstance(self.knows, str) or not self.knows:
             return named
-        rows = tuple(self.counts)
-        return OnAttribute.by_label(named, [row[-1] for row in rows]).labelled(rows)
+        rows, number = tuple(self.counts), {value: place for place, value in enumerate(self.values)}
+        return OnAttribute(mechanism.labelled(None), [number[row[-1]] for row in rows]).labelled(rows)
 
     def describe(self) -> str:
         """In a few words, for tables and reports."""

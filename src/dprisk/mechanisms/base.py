@@ -230,7 +230,8 @@ class Mechanism(Adjustable):
 
     def _code(self, write: Callable[[Any], str]) -> str:
         code = super()._code(write)
-        return f"{code}.labelled({written(self.labels)})" if "labels" in self._put and "<" not in code else code
+        named = "labels" in self._put and "<" not in code and write is written  # a heading does without names
+        return f"{code}.labelled({written(self.labels)})" if named else code
 
     def _records(self, records: npt.ArrayLike) -> IntArray:
         """Record numbers, checked."""
