@@ -3,6 +3,7 @@
 import csv
 import gzip
 import io
+import tracemalloc
 from collections import Counter
 from pathlib import Path
 
@@ -114,6 +115,20 @@ def test_a_file_is_refused_by_its_header(tmp_path: Path) -> None:
     path = written(tmp_path / "file.csv", b"id,ill\n" + b"1,flu\n" * 100_000 + b"2,\xff\n")
     with pytest.raises(InputFileError, match="no column `label`; it has `id`, `ill`, separated by commas"):
         Prior.from_csv(path)
+
+
+def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
+    """What is held while a column is counted: a block of rows and the distinct cells."""
+
+    def peak(rows: int) -> int:
+        path = written(tmp_path / "file.csv", "id,ill\n" + "".join(f"{row},flu\n" for row in range(rows)))
+        tracemalloc.start()
+        CsvFile.open(path).counts(["ill"])
+        held = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return held
+
+    assert peak(40_000) < 1.5 * peak(4_000)
 
 
 def test_codes_and_numbers_stay_apart(tmp_path: Path) -> None:

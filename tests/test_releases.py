@@ -546,13 +546,17 @@ def test_the_command_tells_what_the_library_computes(
 @pytest.mark.parametrize(
     ("changes", "options", "about"),
     [
-        ({}, "", "the prior is how often each occurs among them; the noise is the least that keeps PureDP(epsilon=1)"),
-        ({}, "--prior uniform", "one of 3 possible records; the prior is uniform; the noise"),
+        (
+            {},
+            "",
+            "how often each occurs among them; Laplace noise, the least that keeps PureDP(epsilon=1)",
+        ),
+        ({}, "--prior uniform", "one of 3 possible records; the prior is uniform; Laplace noise"),
         ({"prior": "prior.csv"}, "", "the prior is prior.csv"),
         (
             {"noise": {"kind": "gaussian", "epsilon": 1, "delta": 1e-5}},
             "",
-            "the noise is the least that keeps ApproxDP(epsilon=1, delta=1e-05)",
+            "; Gaussian noise, the least that keeps ApproxDP(epsilon=1, delta=1e-05)",
         ),
     ],
 )

@@ -67,8 +67,10 @@ class ReleaseFile:
         """In a sentence; `prior` is as on the command line, and with `any_noise` that of the file is left out."""
         common = "the prior is how often each occurs among them" if prior == "data" else f"the prior is {prior}"
         told = f"{self.query.describe()}, over {self.others} others and one of {self.mechanism.size} possible records; "
-        keeps = isinstance(self.noise, Guarantee) and not any_noise
-        return told + common + (f"; the noise is the least that keeps {self.noise!r}" if keeps else "")
+        if any_noise or not isinstance(self.noise, Guarantee):
+            return told + common
+        kind = type(self.mechanism).__name__.removeprefix("Vector")
+        return f"{told}{common}; {kind} noise, the least that keeps {self.noise!r}"
 
     def prior_from_data(self) -> Prior:
         """How often each record occurs among everybody else."""

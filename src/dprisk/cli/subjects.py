@@ -214,6 +214,8 @@ def _knowledge(text: str, prior: Prior) -> Knowledge | str:
         fail(f"There is no file {text}; --knows is none, all, or a CSV file, and with --data columns of the table.")
     file = CsvFile.open(text)
     table = file.columns(["group", "label"] if file.has("label") else ["group"])
+    if "" in table["group"]:
+        file.refuse_cell("group", lambda cell: not cell, "is empty", "give each record a group")
     if "label" not in table:
         return Knowledge.partition(table["group"])
     group = dict(zip(table["label"], table["group"], strict=True))
