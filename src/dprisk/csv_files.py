@@ -35,19 +35,16 @@ class CsvFile:
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
-        """Read the header: the delimiter is the one of comma, semicolon and tab that it has most often."""
+        """Read the header, and find the delimiter: the one that cuts it into most cells.
+
+        One that cuts the row below into equally many goes before one that does not.
+        """
         path = require_file(path)
         encoding = _encoding(path)
-        readings = []
-        for delimiter in DELIMITERS:
-            with _rows(path, encoding, delimiter) as rows:
-                readings.append((delimiter, [cell.strip() for cell in _header(rows)[1]]))
-        delimiter, header = max(readings, key=lambda reading: len(reading[1]))
-        InputFileError.unless(header, f"{path} is empty; a header row and at least one record are needed.")
-        file = cls(path, encoding, delimiter, tuple(header))
-        for name, times in Counter(header).items():
-            InputFileError.unless(times == 1, f"{path} has two columns `{name}`; each needs its own name.")
-        return file
+        found = max((_trial(path, encoding, delimiter) for delimiter in DELIMITERS), key=lambda trial: trial[:2])
+        _, cells, delimiter, header = found
+        InputFileError.unless(cells > 0, f"{path} is empty; a header row and at least one record are needed.")
+        return cls(path, encoding, delimiter, header)
 
     @property
     def described(self) -> str:
@@ -57,11 +54,13 @@ class CsvFile:
 
     def has(self, name: str) -> bool:
         """Whether there is a column of that name; capital letters do not matter."""
-        return len(self._places(name)) == 1
+        return len(self._places(name)) > 0
 
     def name(self, name: str) -> str:
         """A column's name as the header writes it, or an error that lists the columns."""
         places = self._places(name)
+        if name in self.header and len(places) > 1:
+            raise InputFileError(f"{self.path} has two columns `{name}`; each needs its own name.")
         InputFileError.unless(len(places) < 2, f"{self.path}: `{name}` may be several columns; {self.described}.")
         InputFileError.unless(places, f"{self.path} has no column `{name}`; {self.described}.")
         return self.header[places[0]]
@@ -123,10 +122,9 @@ class CsvFile:
         raise InputFileError(f"{self.path} changed while it was read.")
 
     def _places(self, name: str) -> list[int]:
-        if name in self.header:
-            return [self.header.index(name)]
+        same = [place for place, own in enumerate(self.header) if own == name]
         wanted = name.strip().casefold()
-        return [place for place, own in enumerate(self.header) if own.casefold() == wanted]
+        return same or [place for place, own in enumerate(self.header) if own.casefold() == wanted]
 
     def _chosen(self, names: Sequence[str]) -> list[int]:
         return [self.header.index(self.name(name)) for name in names]
@@ -194,6 +192,14 @@ def _rows(path: Path, encoding: str, delimiter: str) -> Iterator[Iterator[Row]]:
         raise InputFileError(_not_unicode(path, problem)) from problem
     except (OSError, EOFError, csv.Error) as problem:
         raise InputFileError(f"{path} cannot be read as CSV: {problem}") from problem
+
+
+def _trial(path: Path, encoding: str, delimiter: str) -> tuple[bool, int, str, tuple[str, ...]]:
+    """Whether a delimiter cuts the header and the row below alike, into how many cells, and what the header is then."""
+    with _rows(path, encoding, delimiter) as rows:
+        header, below = _header(rows)[1], _header(rows)[1]
+    alike = 1 < len(header) == len(below)
+    return alike, len(header), delimiter, tuple(cell.strip() for cell in header)
 
 
 def _header(rows: Iterator[Row]) -> tuple[int, Row]:
