@@ -31,6 +31,7 @@ benchmark: .venv/test
 	$(BIN)/python benchmarks/calibrate.py
 	$(BIN)/python -m benchmarks.continuous
 	$(BIN)/python benchmarks/audit.py --quick
+	$(BIN)/python benchmarks/files.py
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

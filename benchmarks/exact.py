@@ -22,7 +22,7 @@ import numpy as np
 from scipy import sparse
 
 from dprisk import GRR, OLH, OUE, Exponential, Matrix, Prior, SubsetSelection, Threat, exact
-from dprisk.tables import read_csv
+from dprisk.csv_files import read_csv
 from dprisk.threat import Graph
 from dprisk.threat.graphs import adjacency, within
 

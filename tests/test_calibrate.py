@@ -169,7 +169,10 @@ def test_dp_sgd_is_calibrated_by_the_accountant() -> None:
         (lambda: calibrate(RenyiDP([2.0], [1.0]), ZIPF, advantage=0.1), "no parameter to calibrate"),
         (lambda: calibrate(GRR(10, 1.0), Prior.uniform(10), advantage=0.1), "is not a Threat"),  # type: ignore[arg-type]
         (lambda: calibrate(DPSGD(0.5, 2), Threat(Prior.uniform(10)), success=0.1), "strongest noise that was tried"),
-        (lambda: calibrate(OUE(40, 1.0), Threat(Prior.zipf(40), success=Line(2.0)), advantage=0.1), "out of reach"),
+        (
+            lambda: calibrate(GRR, ZIPF, advantage=0.1),
+            r"GRR is a kind, not one of them; make one: GRR\(size, epsilon\)",
+        ),
     ],
 )
 def test_what_cannot_be_calibrated_gets_one_clear_sentence(wrong: Any, message: str) -> None:

@@ -88,7 +88,8 @@ def test_every_entry_can_be_made(register: Catalogue, entry: Entry, files: dict[
         name: path for name, path in files.items() if name in entry.takes
     }
     assert set(entry.needs) <= set(examples), "an option that is needed has an example"
-    choices = [{name: value} for name, value in examples.items()] if entry.one_of else [examples]
+    ways = entry.one_of or (tuple(examples),)
+    choices = [{name: examples[name] for name in way} for way in ways]
     more = {name: value for name, value in PLAUSIBLE.items() if name in entry.takes}
     assert entry.one_of or set(entry.takes) - {"categories"} == {*examples, *more}
     for given in (*choices, *([examples | more] if more else [])):

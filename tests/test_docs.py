@@ -13,7 +13,7 @@ import pytest
 
 from dprisk import Prior, Threat, assess
 from dprisk.attacks import estimate
-from dprisk.tables import read_csv
+from dprisk.csv_files import read_csv
 
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "docs" / "figures"

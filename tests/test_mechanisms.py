@@ -286,7 +286,11 @@ def test_laplace_and_gaussian_profiles_match_a_fine_grid() -> None:
         (lambda: Geometric(3, 1.0, ends="wrap"), MechanismError, "'clamp' or 'truncate'"),  # type: ignore[arg-type]
         (lambda: Product(GRR(3, 1.0), GRR(4, 1.0)), MechanismError, "3 and 4"),
         (lambda: PostProcessed(GRR(3, 1.0), [0, 1]), MechanismError, "each of the 3 outputs"),
-        (lambda: OnAttribute(GRR(2, 1.0), ["a", "c"], labels=["a", "b"]), MechanismError, "not among the labels"),
+        (lambda: OnAttribute.by_label(GRR(2, 1.0).labelled("ab"), ["a", "c"]), MechanismError, "not among the labels"),
+        (lambda: OnAttribute.by_label(GRR(2, 1.0), ["a", "c"]), MechanismError, "has no labels; name its records by"),
+        (lambda: OnAttribute(GRR, [0, 1]), MechanismError, r"make one: GRR\(size, epsilon\)"),  # type: ignore[arg-type]
+        (lambda: PostProcessed(None, [0]), MechanismError, "A mechanism is needed"),  # type: ignore[arg-type]
+        (lambda: GRR(3, 1.0).labelled("aaa"), MechanismError, "label 'a' appears twice"),
         (lambda: GRR(3, 1.0).sample([3], np.random.default_rng()), MechanismError, r"0\.\.2"),
         (lambda: GRR(3, 1.0).sample([0.5], np.random.default_rng()), MechanismError, "whole numbers"),
         (lambda: OUE(3, 1.0).log_likelihood([[1, 0]]), MechanismError, "row of 3 booleans"),

@@ -17,6 +17,7 @@ from .mechanisms import (
     SubsetSelection,
 )
 from .releases import release
+from .surveys import Survey
 from .sweeps import Sweep, sweep
 from .threat import Attributes, Density, Knowledge, Line, Prior, Ring, Threat
 
@@ -50,6 +51,7 @@ __all__ = [
     "Ring",
     "Risk",
     "SubsetSelection",
+    "Survey",
     "Sweep",
     "Threat",
     "WorstCase",

@@ -16,9 +16,10 @@ import numpy as np
 
 from dprisk.answers import Answer, Row
 from dprisk.errors import ParameterError, as_number, fail, require
+from dprisk.mechanisms import Mechanism
 from dprisk.pictures import Curve, Curves, draw
 from dprisk.pictures.picture import GREY
-from dprisk.risks import Assessment, computed, risk_of
+from dprisk.risks import Assessment, WorstCase, at_most, risk_of
 from dprisk.search import Found, Measure, required_parameter, weakest
 from dprisk.sweeps import sweep
 from dprisk.threat import Threat
@@ -59,8 +60,11 @@ class Calibration(Found, Answer):
 
     @cached_property
     def risk(self) -> Assessment | None:
-        """The assessment at the parameter found, where there is a threat."""
-        return None if self.threat is None else computed(self.subject, self.threat)
+        """The assessment at the parameter found, where there is a threat.
+
+        Of a mechanism whose risk can only be estimated it is the worst that its guarantee allows.
+        """
+        return None if self.threat is None else at_most(self.subject, self.threat)
 
     @cached_property
     def achieved(self) -> dict[str, float]:
@@ -122,10 +126,15 @@ class Calibration(Found, Answer):
     def rows(self) -> list[Row]:
         return [
             (self.parameter, _shown(self), f"keeps {self.goal}"),
-            *((f"achieved {what}", f"{number:.6g}", "") for what, number in self.achieved.items()),
+            *((f"achieved {what}", f"{number:.6g}", self._how(what)) for what, number in self.achieved.items()),
             *((f"{self.parameter} by {other.name}", _shown(other), other.meaning) for other in self.alternatives),
             *((what, f"{number:.6g}", "") for what, number in self.utility.items()),
         ]
+
+    def _how(self, what: str) -> str:
+        """What is said beside an achieved number: of a mechanism it is exact unless the guarantee stands in for it."""
+        stands_in = isinstance(self.risk, WorstCase) and isinstance(self.subject, Mechanism)
+        return "at most: the worst that the guarantee allows" if stands_in and what != "baseline" else ""
 
     def sentence(self) -> str:
         """What to choose, rounded to the safe side, so that the printed number keeps the promise too."""
@@ -188,7 +197,8 @@ def calibrate(
 
     `template` is a mechanism, a release or a guarantee with any value of its parameter, or `DPSGD`; the parameter found
     is the one that it is made with (the nominal epsilon, where that differs from the true one). The goal is an
-    advantage or a success against the threat, a true positive rate at a false positive rate, or an epsilon (with a
+    advantage or a success against the threat (of a mechanism whose risk can only be estimated, the worst that its
+    guarantee allows), a true positive rate at a false positive rate, or an epsilon (with a
     delta, as a pair). Without a threat, the advantage is that of telling two neighbouring data sets apart: the total
     variation.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dprisk.errors import GuaranteeError, fail
-from dprisk.values import Adjustable, Parameter
+from dprisk.values import Adjustable, Parameter, refuse_kind
 
 Measure = Callable[[Any], float]
 NOISE = 1e-5  # how closely a target is met where the risk comes from an accountant
@@ -85,11 +85,11 @@ def weakest(template: Adjustable, measure: Measure, target: float) -> Found:
 
 def required_parameter(template: Any) -> Parameter:
     """The parameter that can be calibrated, or a sentence that says there is none."""
+    refuse_kind(template)
     parameter = template.parameter if isinstance(template, Adjustable) else None
     if parameter is None:
-        kind = template if isinstance(template, type) else type(template)
         fail(
-            f"{kind.__name__} has no parameter to calibrate; give a mechanism whose noise can be set, "
+            f"{type(template).__name__} has no parameter to calibrate; give a mechanism whose noise can be set, "
             "PureDP, ApproxDP, GaussianDP, ZCDP or DPSGD.",
             GuaranteeError,
         )

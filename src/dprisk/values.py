@@ -66,7 +66,7 @@ def _kept(given: Any, held: Any) -> Any:
     if isinstance(given, np.ndarray):
         return held if isinstance(held, np.ndarray) and given.size > LARGE else given.copy()
     if isinstance(given, list | tuple | range):
-        return held if isinstance(held, np.ndarray) and len(given) > SHORT else copy.deepcopy(given)
+        return held if isinstance(held, np.ndarray | tuple) and len(given) > SHORT else copy.deepcopy(given)
     return given.copy() if isinstance(given, dict | set) else given
 
 
@@ -84,6 +84,10 @@ class Value(metaclass=_Maker):
 
     def replace(self, **changes: Any) -> Self:
         """The same, made with some other arguments; what was put on it since then, such as labels, stays."""
+        takes = _signature(type(self)).parameters
+        for name in changes:
+            if name not in takes:
+                fail(f"{type(self).__name__} is not made with {name!r}; it takes {', '.join(takes) or 'nothing'}.")
         made = type(self)(**{**self._arguments, **changes})
         return made._with({name: vars(self)[name] for name in self._put}) if self._put else made
 
@@ -197,6 +201,15 @@ class Adjustable(Value):
     def without_noise(self) -> Any:
         """None, unless it can be told without building it."""
         return None
+
+
+def refuse_kind(given: Any) -> None:
+    """Refuse a kind of values where one of them is needed, as in assess(GRR, threat)."""
+    if isinstance(given, type) and issubclass(given, Value):
+        takes = _signature(given).parameters.values()
+        needs = [entry.name for entry in takes if entry.default is entry.empty]
+        call = ", ".join([*needs, *(["..."] if len(needs) < len(takes) else [])])
+        fail(f"{given.__name__} is a kind, not one of them; make one: {given.__name__}({call}).", MechanismError)
 
 
 def content(value: Any) -> Hashable:

@@ -9,7 +9,7 @@ from typing import Any
 from dprisk import mechanisms
 from dprisk.catalogue.options import OPTIONS
 from dprisk.catalogue.register import Catalogue, Entry
-from dprisk.errors import require
+from dprisk.errors import as_number, require
 from dprisk.guarantees import DPSGD, ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, dp_sgd
 from dprisk.guarantees.base import Relation
 from dprisk.mechanisms.numbers.noise import Noise
@@ -64,9 +64,18 @@ def _laplace_noise(scale: float | None = None, epsilon: float | None = None) -> 
     return mechanisms.LaplaceNoise(scale) if scale is not None else PureDP(epsilon)  # type: ignore[arg-type]
 
 
-def _gaussian_noise(sigma: float | None = None, mu: float | None = None, rho: float | None = None) -> Noise | Guarantee:
+def _gaussian_noise(
+    sigma: float | None = None,
+    mu: float | None = None,
+    rho: float | None = None,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+) -> Noise | Guarantee:
     if sigma is not None:
         return mechanisms.GaussianNoise(sigma)
+    if epsilon is not None:
+        require(as_number("delta", delta) > 0, f"No Gaussian noise keeps delta 0; delta must be above 0, got {delta}")
+        return ApproxDP(epsilon, delta)
     return GaussianDP(mu) if mu is not None else ZCDP(rho)  # type: ignore[arg-type]
 
 
@@ -324,14 +333,20 @@ QUERIES = Catalogue(
 
 NOISES = Catalogue(
     "noise",
-    _promise("laplace", "Laplace noise", "By its scale, or by the epsilon that it keeps.", _laplace_noise, one_of=True),
+    _promise(
+        "laplace",
+        "Laplace noise",
+        "By its scale, or by the epsilon that it keeps.",
+        _laplace_noise,
+        one_of=(("scale",), ("epsilon",)),
+    ),
     _promise(
         "gaussian",
         "Gaussian noise",
-        "By its standard deviation, or by the mu or rho that it keeps.",
+        "By its standard deviation, or the least that keeps mu, rho, or epsilon with delta.",
         _gaussian_noise,
         ("normal",),
-        one_of=True,
+        one_of=(("sigma",), ("mu",), ("rho",), ("epsilon", "delta")),
     ),
 )
 

@@ -43,8 +43,8 @@ class Entry:
     it takes to rise in equal steps ("spaced"); their "places", a list of numbers, or their number for equal steps; or
     "nothing", and then a mechanism or a prior brings its own.
 
-    With `one_of`, exactly one of the options is given. `unset` builds what is calibrated, if that is another thing
-    than what is built in the end. `numbers` builds it for records that are any number from `low` to `high`.
+    With `one_of`, exactly one of these sets of options is given. `unset` builds what is calibrated, if that is another
+    thing than what is built in the end. `numbers` builds it for records that are any number from `low` to `high`.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Entry:
     options: tuple[Option, ...] = ()
     aliases: tuple[str, ...] = ()
     records: Literal["number", "spaced", "places", "nothing"] = "number"
-    one_of: bool = False
+    one_of: tuple[tuple[str, ...], ...] = ()
     unset: Callable[..., Any] | None = None
     numbers: Callable[..., Any] | None = None
 
@@ -67,6 +67,10 @@ class Entry:
     def needs(self) -> tuple[str, ...]:
         """The names of those that cannot be left out."""
         return tuple(option.name for option in self.options if not option.optional and not self.one_of)
+
+    def ways(self, write: Write = str) -> str:
+        """The sets of options of which exactly one is given, in words."""
+        return ", ".join(" with ".join(map(write, way)) for way in self.one_of)
 
     def make(self, given: Mapping[str, Any], records: Any = None, write: Write = str) -> Any:
         """Build it from options by name; None stands for one that is left out.
@@ -114,7 +118,7 @@ class Entry:
                 f"{write(option.name)} must be {' or '.join(map(repr, option.choices))}, got {chosen[option.name]!r}.",
             )
         if self.one_of:
-            require(len(chosen) == 1, f"{self.name} needs exactly one of {takes}.")
+            require(set(chosen) in map(set, self.one_of), f"{self.name} needs exactly one of {self.ways(write)}.")
         missing = [write(name) for name in self.needs if name not in chosen and name != besides]
         require(not missing, f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing for {self.name}.")
 

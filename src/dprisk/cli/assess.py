@@ -7,15 +7,13 @@ import click
 from dprisk.assessment import Risk, assess
 from dprisk.calibration import calibrate
 from dprisk.catalogue import GUARANTEES, MECHANISMS
-from dprisk.cli.options import FILE, Command, echoed, flag, of_entries, of_the_attacker, option, taken
+from dprisk.cli.options import Command, echoed, flag, of_a_release, of_a_table, of_entries, of_the_attacker, option
 from dprisk.cli.progress import live
-from dprisk.cli.subjects import chosen, planned_release, read_threat, records_of, release_threat
-from dprisk.cli.sweeping import INTERRUPTED, adjustable, show_sweep, swept, take_ranges, with_ranges
+from dprisk.cli.subjects import Described, described
+from dprisk.cli.sweeping import INTERRUPTED, show_sweep, swept, take_ranges, with_ranges
 from dprisk.cli.tables import show, show_bounds, show_json
 from dprisk.errors import require
 from dprisk.guarantees import Guarantee
-from dprisk.mechanisms import Mechanism
-from dprisk.threat import Threat
 
 REGISTERS = (MECHANISMS, GUARANTEES)
 POINTS = 11  # of a range that does not say how many
@@ -24,14 +22,8 @@ POINTS = 11  # of a range that does not say how many
 def assess_command() -> Command:
     """`dprisk assess`, with the names that the catalogue has now."""
     sections = of_entries(*REGISTERS) | {
-        "Release": [
-            option(
-                "release",
-                FILE,
-                "Instead of a mechanism: a TOML or JSON file with a query, its data, the possible records and the "
-                "noise; --prior may then be `data`, --knows columns of the records.",
-            )
-        ],
+        "Release": [of_a_release()],
+        "Table": of_a_table(),
         "Records and attacker": of_the_attacker(),
         "Answer": [
             option("runs", int, "Runs of an estimate, where the exact value is out of reach."),
@@ -47,12 +39,16 @@ def assess_command() -> Command:
 def calibrate_command() -> Command:
     """`dprisk calibrate`, with the names that the catalogue has now."""
     sections = of_entries(*REGISTERS) | {
+        "Release": [of_a_release()],
+        "Table": of_a_table(),
         "Records and attacker": of_the_attacker(),
         "Goal": [
             option("advantage", float, "The advantage to stay at or below."),
             option("success", float, "The success to stay at or below."),
             option("tpr", float, "The true positive rate to stay at or below, at the --fpr."),
             option("fpr", float, "The false positive rate for --tpr."),
+            option("to_epsilon", float, "The epsilon to keep, of any two records."),
+            option("to_delta", float, "The delta to keep with --to-epsilon; 0 if left out."),
             option("json", bool, "Print JSON instead of a table."),
         ],
     }
@@ -67,45 +63,38 @@ def _assess(**given: Any) -> None:
     the parameter or for --within give a table; `dprisk plot` draws it.
     """
     ranges = take_ranges(given)
-    as_json, all_bounds, about = given.pop("json"), given.pop("bounds"), ""
-    if given["release"] is not None:
-        planned = planned_release(given)
-        subject: Mechanism | Guarantee = planned.mechanism
-        threat = release_threat(given, planned)
-        given["query"] = planned.query.describe()
-        about = f"{given['query']}, over {planned.others} others and one of {threat.prior.size} possible records\n"
-    else:
-        entry = chosen(given)
-        for name in ("runs", "seed"):
-            require(given["guarantee"] is None or given[name] is None, f"{flag(name)} is for mechanisms only.")
-        threat = read_threat(given, entry)
-        subject = adjustable(entry, taken(entry, given), ranges, records_of(threat))
-        if isinstance(subject, Guarantee) and not ranges:
-            subject = subject.to_replace_one()
+    as_json, all_bounds = given.pop("json"), given.pop("bounds")
+    for name in ("runs", "seed"):
+        require(given["guarantee"] is None or given[name] is None, f"{flag(name)} is for mechanisms only.")
+    asked = described(given, ranges=ranges)
     if ranges:
-        _assess_all(subject, threat, ranges, given | {"json": as_json, "bounds": all_bounds, "about": about})
+        _assess_all(asked, ranges, given | {"json": as_json, "bounds": all_bounds})
+    subject, threat = asked.subject, asked.threat
+    if isinstance(subject, Guarantee):
+        subject = subject.to_replace_one()
     with live() as tell:
         progress = None if tell is None else lambda done, runs, gain: tell(done, runs, f"advantage about {gain:.4g}")
         drawn = {name: given[name] for name in ("runs", "seed", "thorough")}
         risk = assess(subject, threat, **drawn, progress=progress)
     worst = risk.bounds if all_bounds and isinstance(risk, Risk) else risk
     if as_json:
-        told = risk.to_dict() | {"inputs": echoed(given, threat.prior.size)}
+        told = risk.to_dict() | {"inputs": echoed(given, threat.prior.size), "about": asked.about}
         show_json(told | ({} if worst is risk else {"bounds": worst.to_dict()["bounds"]}))
         return
-    click.echo(about, nl=False)
+    if asked.about:
+        click.echo(asked.about)
     show(risk)
     if all_bounds:
         show_bounds(worst.on_advantage.values + worst.on_success.values)
 
 
-def _assess_all(subject: Any, threat: Threat, ranges: dict[str, tuple[float, ...]], given: dict[str, Any]) -> NoReturn:
+def _assess_all(asked: Described, ranges: dict[str, tuple[float, ...]], given: dict[str, Any]) -> NoReturn:
     """A table of what every combination of the numbers in the ranges risks."""
-    about, as_text = given.pop("about"), not (given["json"] or given.get("csv"))
-    asked = {name: given[name] for name in ("runs", "seed", "thorough", "bounds")}
-    found, interrupted = swept(subject, threat, **ranges, **asked)
-    click.echo(about if as_text else "", nl=False)
-    show_sweep(found, given, echoed(given, threat.prior.size), ranges)
+    settings = {name: given[name] for name in ("runs", "seed", "thorough", "bounds")}
+    found, interrupted = swept(asked.subject, asked.threat, **ranges, **settings)
+    if asked.about and not (given["json"] or given.get("csv")):
+        click.echo(asked.about)
+    show_sweep(found, given, echoed(given, asked.threat.prior.size), ranges)
     click.get_current_context().exit(INTERRUPTED if interrupted else 0)
 
 
@@ -116,19 +105,26 @@ def _calibrate(**given: Any) -> None:
     """
     as_json = given.pop("json")
     require((given["tpr"] is None) == (given["fpr"] is None), "--tpr and --fpr go together.")
-    goals = [name for name in ("advantage", "success", "tpr") if given[name] is not None]
-    require(len(goals) == 1, "Give exactly one goal: --advantage, --success, or --tpr with --fpr.")
-    entry = chosen(given)
-    threat = read_threat(given, entry)
+    require(given["to_delta"] is None or given["to_epsilon"] is not None, "--to-delta goes with --to-epsilon.")
+    goals = [name for name in ("advantage", "success", "tpr", "to_epsilon") if given[name] is not None]
+    require(
+        len(goals) == 1,
+        "Give exactly one goal: --advantage, --success, --tpr with --fpr, or --to-epsilon (with --to-delta).",
+    )
+    asked = described(given, template=True)
     require(given["relation"] != "add-remove", "Against a threat, noise is calibrated for replace-one neighbours.")
     found = calibrate(
-        entry.template(taken(entry, given), records_of(threat), flag),
-        threat,
+        asked.subject,
+        asked.threat,
         advantage=given["advantage"],
         success=given["success"],
         tpr_at_fpr=None if given["tpr"] is None else (given["tpr"], given["fpr"]),
+        epsilon=None if given["to_epsilon"] is None else (given["to_epsilon"], given["to_delta"] or 0.0),
     )
     if as_json:
-        show_json(found.to_dict() | {"inputs": echoed(given, threat.prior.size)})
-    else:
-        show(found)
+        inputs = echoed(given, asked.threat.prior.size)
+        show_json(found.to_dict() | {"inputs": inputs, "about": asked.about})
+        return
+    if asked.about:
+        click.echo(asked.about)
+    show(found)

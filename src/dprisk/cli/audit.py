@@ -28,6 +28,7 @@ from dprisk.cli.options import (
     Options,
     flag,
     name_in,
+    of_a_table,
     of_entries,
     of_the_attacker,
     only_of_entries,
@@ -35,12 +36,13 @@ from dprisk.cli.options import (
     taken,
 )
 from dprisk.cli.progress import live
-from dprisk.cli.subjects import read_threat
+from dprisk.cli.subjects import read_survey, read_threat, survey_records, survey_threat
 from dprisk.cli.tables import show_json
 from dprisk.errors import ParameterError, fail, require
 from dprisk.guarantees import ApproxDP
 from dprisk.mechanisms import Mechanism
 from dprisk.rounding import decimals_down
+from dprisk.surveys import Survey
 from dprisk.tables import readable
 from dprisk.threat.prior import Prior
 from dprisk.threat.threat import Threat
@@ -65,6 +67,7 @@ def audit_command() -> Command:
             option("claim", float, "The claimed epsilon; that of the mechanism if left out."),
             option("delta", float, "The claimed delta, the chance with which epsilon may fail; 0 if left out."),
         ],
+        "Table": of_a_table(),
         "Records and attacker": of_the_attacker(),
         "Audit": [
             option("runs", int, "How often the code is run.", default=100_000, show_default=True),
@@ -110,12 +113,9 @@ def _audit(**given: Any) -> None:
 def _run(given: Options, typed: set[str]) -> AuditReport:
     entry = given["mechanism"]
     listed = None if given["records"] is None else _records(given["records"])
-    threat = None
-    if typed & (OF_A_THREAT if entry is None else OF_A_THREAT - set(entry.takes)):
-        threat = read_threat(given, entry, listed)
-        threat.require_listed()
-    prior = None if threat is None else threat.prior
-    subject, family = _code(given, prior, listed) if entry is None else (_mechanism(given, prior), None)
+    survey, threat = _attacker(given, typed, listed)
+    prior = survey.prior if survey is not None else None if threat is None else threat.prior
+    subject, family = _code(given, prior, listed) if entry is None else (_mechanism(given, prior, survey), None)
     require(given["delta"] is None or given["claim"] is not None, "--delta is part of a claim: give --claim as well.")
     if given["cluster"] is not None:
         require("jobs" not in typed, "--jobs are local workers; a --cluster brings its own workers.")
@@ -144,6 +144,20 @@ def _run(given: Options, typed: set[str]) -> AuditReport:
             running=Running(n_jobs, executor, given["store"], given["timeout"]),
             watch=None if tell is None else lambda tally, planned: tell(tally.runs, planned, known(tally)),
         )
+
+
+def _attacker(given: Options, typed: set[str], listed: list[Any] | None) -> tuple[Survey | None, Threat | None]:
+    """The column that is randomised and the threat, each if there is one."""
+    entry, survey = given["mechanism"], read_survey(given)
+    if survey is not None:
+        known = entry is None and given["knows"] != "none"
+        require(not known, "Code is run on the values of the --column alone; leave --knows out.")
+        return survey, survey_threat(given, entry, survey)
+    if not typed & (OF_A_THREAT if entry is None else OF_A_THREAT - set(entry.takes)):
+        return None, None
+    threat = read_threat(given, entry, listed)
+    threat.require_listed()
+    return None, threat
 
 
 def _attack(name: str | None, mechanism: Mechanism | None, threat: Threat | None) -> Guesser | None:
@@ -177,7 +191,7 @@ def _workers(address: str | None, jobs: int) -> Iterator[tuple[Executor | None, 
         yield client.get_executor(pure=False), max(jobs, sum(client.nthreads().values()))
 
 
-def _mechanism(given: Options, prior: Prior | None) -> Mechanism:
+def _mechanism(given: Options, prior: Prior | None, survey: Survey | None) -> Mechanism:
     entry = given["mechanism"]
     for name, instead in (
         ("records", "a mechanism has --size"),
@@ -188,7 +202,9 @@ def _mechanism(given: Options, prior: Prior | None) -> Mechanism:
         require(given[name] in (None, False), f"{flag(name)} is for code; {instead}.")
     size = given["size"] if prior is None else prior.size
     require(size is not None or entry.records == "nothing", "--size is missing: how many possible records are there?")
-    made: Mechanism = entry.make(taken(entry, given), size, flag)
+    made: Mechanism = entry.make(taken(entry, given), size if survey is None else survey_records(entry, survey), flag)
+    if survey is not None:
+        return survey.randomised(made)
     if given["size"] not in (None, made.size):
         fail(f"--size says {given['size']} records, the {entry.name} has {made.size}.")
     return made

@@ -88,6 +88,24 @@ def _of_entry(known: Option, registers: Sequence[Catalogue]) -> EntryOption:
     return EntryOption([flag(known.name), known.name], type=kind, help=meaning)
 
 
+def of_a_release() -> click.Parameter:
+    """A query that is published with noise."""
+    return option(
+        "release",
+        FILE,
+        "Instead of a mechanism: a TOML or JSON file with a query, its data, the possible records and the noise. The "
+        "prior is then how often each record occurs in the data, unless --prior says another; --knows names columns.",
+    )
+
+
+def of_a_table() -> list[click.Parameter]:
+    """A column that people randomise, and the table that it is of."""
+    return [
+        option("data", FILE, "A CSV file with one row a person: the records, the prior and what --knows names."),
+        option("column", str, "The column of --data that the mechanism randomises and the attacker wants."),
+    ]
+
+
 def of_the_attacker() -> list[click.Parameter]:
     """What the attacker believes, knows and wants."""
     near = click.Choice([entry.name for entry in SUCCESS if "within" in entry.takes], case_sensitive=False)
@@ -103,7 +121,8 @@ def of_the_attacker() -> list[click.Parameter]:
         option(
             "knows",
             str,
-            "none, all, or a CSV file with `group` (and `label`, unless in the order of the records).",
+            "none, all, columns of --data such as sex,age, or a CSV file with `group` (and `label`, unless in the "
+            "order of the records).",
             metavar="WHAT",
             default="none",
             show_default=True,

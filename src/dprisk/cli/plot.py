@@ -18,8 +18,8 @@ from dprisk.cli.options import (
     option,
     prior_names,
 )
-from dprisk.cli.subjects import planned_release, read_threat, records_of, release_threat
-from dprisk.cli.sweeping import INTERRUPTED, adjustable, show_sweep, swept, take_ranges, with_ranges
+from dprisk.cli.subjects import adjustable, planned_release, read_threat, records_of, release_threat
+from dprisk.cli.sweeping import INTERRUPTED, show_sweep, swept, take_ranges, with_ranges
 from dprisk.errors import fail, require
 from dprisk.pictures import ready, write
 from dprisk.sweeps import Sweep
@@ -126,7 +126,7 @@ def _by_prior(given: Options, read: Callable[[Options], Threat]) -> dict[str, Th
     size = given["size"]
     for text in sorted(given["prior"] or (None,), key=_is_name):
         threat = read(given | {"prior": text, "size": size})
-        name = text or "uniform"
+        name = text or ("uniform" if given["release"] is None else "data")
         if name in found:
             fail(f"--prior {name} is given twice.")
         found[name] = threat

@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from dprisk.catalogue import Entry
 from dprisk.cli.options import EntryOption, Options, Sections, flag
 from dprisk.cli.progress import live
 from dprisk.cli.tables import show, show_json
@@ -48,13 +47,6 @@ def take_ranges(given: Options) -> dict[str, tuple[float, ...]]:
     ranges = {name: value for name, value in given.items() if isinstance(value, tuple) and name != "prior"}
     given.update({name: numbers[0] for name, numbers in ranges.items()})
     return ranges
-
-
-def adjustable(entry: Entry, options: Options, ranges: Mapping[str, Any], records: Any) -> Any:
-    """What is swept: as it is with the first number of each range, unless only something else can be adjusted."""
-    if entry.unset is None or not ranges:
-        return entry.make(options, records, flag)
-    return entry.template({name: value for name, value in options.items() if name not in ranges}, records, flag)
 
 
 def swept(subject: Any, threat: Threat, **asked: Any) -> tuple[Sweep, bool]:

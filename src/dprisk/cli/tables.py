@@ -49,8 +49,8 @@ def show_catalogue(register: Catalogue) -> None:
 
 def _about(entry: Entry) -> tuple[str, ...]:
     perhaps = [name for name in entry.takes if name not in entry.needs]
-    word = "one of " if entry.one_of else "perhaps "
-    takes = ", ".join((*entry.needs, *([word + ", ".join(perhaps)] if perhaps else [])))
+    choice = f"one of {entry.ways()}" if entry.one_of else f"perhaps {', '.join(perhaps)}"
+    takes = ", ".join((*entry.needs, *([choice] if perhaps else [])))
     return (
         entry.title,
         entry.explanation,

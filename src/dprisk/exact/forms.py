@@ -16,13 +16,19 @@ from dprisk.exact.certified import enclose
 from dprisk.exact.histograms import histogram_encoding
 from dprisk.exact.independent_scores import right_angled_means
 from dprisk.exact.optimum import Optimum
-from dprisk.mechanisms import GRR, SHE, Mechanism, OnInterval, SetProtocol, VectorGaussian
+from dprisk.mechanisms import GRR, SHE, Exponential, Mechanism, OnInterval, SetProtocol, VectorGaussian
 from dprisk.mechanisms.numbers.additive import Additive
 from dprisk.mechanisms.vectors import VectorNoise
 from dprisk.registers import Register
 from dprisk.threat.prior import Prior
+from dprisk.threat.success import Attributes
 from dprisk.threat.threat import Threat
 from dprisk.types import FloatArray
+
+_ROWS = (
+    "those are the rows of a table: if the mechanism sees one column of them, wrap it by OnAttribute, or start with "
+    "Survey.from_table."
+)
 
 
 @dataclass(frozen=True)
@@ -79,8 +85,8 @@ def require_match(mechanism: Mechanism, threat: Threat) -> None:
     """Refuse a mechanism and a threat over different records, or over the same in another order."""
     if mechanism.size != threat.prior.size:
         fail(
-            f"The mechanism takes {_many(mechanism.size)} records, the prior has {_many(threat.prior.size)}; they must "
-            "be the same.",
+            f"The mechanism takes {_many(mechanism.size)} records, the prior has {_many(threat.prior.size)}; "
+            + (_ROWS if isinstance(threat.success, Attributes) else "they must be the same."),
             MechanismError,
         )
     order, labels = mechanism.labels, threat.prior.labels
@@ -88,9 +94,21 @@ def require_match(mechanism: Mechanism, threat: Threat) -> None:
         own, other = next((own, other) for own, other in zip(order, labels, strict=True) if own != other)
         fail(
             f"The mechanism's records are not the prior's in the same order: {own!r} here is {other!r} there; "
-            "make the mechanism with nodes=prior.labels (a graph) or universe=prior.labels (a release).",
+            f"{_advice(mechanism, set(order) == set(labels))}.",
             MechanismError,
         )
+
+
+def _advice(mechanism: Mechanism, same_records: bool) -> str:
+    """How to bring the labels of a mechanism and a prior together."""
+    if isinstance(mechanism, Exponential):
+        return "make the mechanism with nodes=prior.labels"
+    if same_records:
+        return "give the probabilities in the mechanism's order, as in Prior.from_counts(counts, mechanism.labels)"
+    return (
+        "a prior over the mechanism's records is Prior.from_column(values, mechanism.labels); the mechanism over the "
+        "prior's is made with these, as in universe=prior.labels"
+    )
 
 
 def _many(count: float) -> str:
@@ -140,6 +158,12 @@ FORMS: Register[Form] = Register(
         "dprisk, theory 2a; RAD Examples 4.4-4.6 for nothing and for everything known",
         _of(SetProtocol, lambda threat: threat.success.is_exact or threat.knows.is_all or _exactly(threat)),
         closed_forms.set_protocol,
+    ),
+    Form(
+        "sets of an attribute",
+        "dprisk, theory 2a",
+        closed_forms.sees_one_value_each,
+        closed_forms.set_protocol_on_attribute,
     ),
     Form("randomised response", "dprisk; RAD Example 4.4 if exact", _of(GRR), closed_forms.randomised_response),
     Form("nearest position", "RAD equations 70 and 75", _of(Additive, _plainly), closed_forms.nearest_position),

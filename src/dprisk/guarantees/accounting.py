@@ -18,7 +18,7 @@ from dprisk.guarantees.base import Guarantee, Relation
 from dprisk.guarantees.notions import ZCDP, ApproxDP, GaussianDP, PureDP
 from dprisk.guarantees.profiles import GRID, PrivacyLoss
 from dprisk.tables import listed
-from dprisk.values import Adjustable, Parameter
+from dprisk.values import Adjustable, Parameter, refuse_kind
 
 SMALLEST_NOISE = 0.05  # below it a privacy loss distribution takes gigabytes
 
@@ -163,6 +163,7 @@ def as_guarantee(subject: Any) -> Guarantee:
     """A guarantee from whatever carries one: a `Guarantee`, a privacy loss distribution, an event, a measurement."""
     if isinstance(subject, Guarantee):
         return subject
+    refuse_kind(subject)
     GuaranteeError.unless(
         not hasattr(subject, "get_delta_for_epsilon"),
         "A privacy loss distribution does not tell its neighbours: give PrivacyLoss(pld, 'replace-one'), or "

@@ -17,9 +17,9 @@ import numpy.typing as npt
 from dprisk.errors import MechanismError, TooLargeError, as_epsilon, as_number, as_whole
 from dprisk.guarantees import ApproxDP, Guarantee, PureDP, TradeOff
 from dprisk.guarantees.curves import Knots, lower_hull
-from dprisk.tables import listed
+from dprisk.tables import listed, twice
 from dprisk.types import AnyArray, FloatArray, IntArray
-from dprisk.values import Adjustable, Parameter, content, written
+from dprisk.values import Adjustable, Parameter, content, refuse_kind, written
 
 PAIRWISE_CELLS = 1 << 20  # beyond this many entries the curves of all pairs of records are not drawn
 LISTED_CELLS = 1 << 28  # beyond this many entries a channel is not gone through
@@ -59,7 +59,11 @@ class Mechanism(Adjustable):
     def labelled(self, labels: Iterable[Any] | None) -> Self:
         """The same with a name for each record; a prior with labels must then list the same ones in the same order."""
         names = None if labels is None else tuple(labels if isinstance(labels, str) else listed(labels))
-        return self if names == self.labels else self._with({"labels": names})
+        if names == self.labels:
+            return self
+        for again in twice(names or ()):
+            raise MechanismError(f"The label {again!r} appears twice; each record needs its own.")
+        return self._with({"labels": names})
 
     def _with(self, state: dict[str, Any]) -> Self:
         labels = state["labels"]
@@ -226,7 +230,8 @@ class Mechanism(Adjustable):
 
     def _code(self, write: Callable[[Any], str]) -> str:
         code = super()._code(write)
-        return f"{code}.labelled({written(self.labels)})" if "labels" in self._put and "<" not in code else code
+        named = "labels" in self._put and "<" not in code and write is written  # a heading does without names
+        return f"{code}.labelled({written(self.labels)})" if named else code
 
     def _records(self, records: npt.ArrayLike) -> IntArray:
         """Record numbers, checked."""
@@ -276,7 +281,7 @@ class Repeated(Wrapped):
     """
 
     def __init__(self, mechanism: Mechanism, times: int) -> None:
-        MechanismError.unless(isinstance(mechanism, Mechanism), f"Only a mechanism can be repeated, not {mechanism!r}.")
+        require_mechanism(mechanism)
         if mechanism.pairs_outputs:
             raise MechanismError("Repeat the two parts of a product, then take the product: the release is the same.")
         self.mechanism, self.times, self.size = mechanism, as_whole("times", times), mechanism.size
@@ -340,6 +345,12 @@ class Repeated(Wrapped):
         listed = np.concatenate(list(self.mechanism.outputs(1 << 12)))
         for reports in _batches(itertools.combinations_with_replacement(range(len(listed)), self.times), block):
             yield listed[np.array(reports)]
+
+
+def require_mechanism(given: Any) -> None:
+    """Refuse what is not a mechanism; of a kind of mechanisms one must be made first."""
+    refuse_kind(given)
+    MechanismError.unless(isinstance(given, Mechanism), f"A mechanism is needed, such as GRR(5, 1.0), not {given!r}.")
 
 
 def whole_below(values: AnyArray, limit: Any) -> bool:

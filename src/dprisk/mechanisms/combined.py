@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
@@ -13,9 +13,10 @@ import numpy.typing as npt
 
 from dprisk.errors import MechanismError, as_number, fail
 from dprisk.guarantees import Guarantee
-from dprisk.mechanisms.base import Mechanism, Repeated, Wrapped
+from dprisk.mechanisms.base import Mechanism, Repeated, Wrapped, require_mechanism
 from dprisk.mechanisms.tabled import Matrix
 from dprisk.mechanisms.vectors import VectorGaussian, as_vector_gaussian
+from dprisk.tables import listed
 from dprisk.types import AnyArray, FloatArray, IntArray
 from dprisk.values import Parameter
 
@@ -30,7 +31,7 @@ class Product(Mechanism):
 
     def __init__(self, first: Mechanism, second: Mechanism) -> None:
         for part in (first, second):
-            MechanismError.unless(isinstance(part, Mechanism), f"A product takes two mechanisms, not {part!r}.")
+            require_mechanism(part)
         if first.size != second.size:
             raise MechanismError(f"Both mechanisms must take the same records: {first.size} and {second.size}.")
         if not (None in (first.labels, second.labels) or first.labels == second.labels):
@@ -112,24 +113,41 @@ class Product(Mechanism):
 class OnAttribute(Wrapped):
     """A mechanism that sees only one attribute of the record.
 
-    `values[z]` is that attribute of record z: its number, or, with `labels`, one of the mechanism's record labels.
+    `values[z]` is that attribute of record z, as the number of one of the mechanism's own records. Its `labels` name
+    the records z, like those of every mechanism; `by_label` takes the attribute by the names that the mechanism has.
 
     >>> from dprisk.mechanisms import GRR
-    >>> OnAttribute(GRR(2, epsilon=1.0), ["flu", "flu", "cold"], labels=["cold", "flu"]).values
-    array([1, 1, 0])
+    >>> OnAttribute(GRR(2, epsilon=1.0), [1, 1, 0])
+    OnAttribute(mechanism=GRR(size=2, epsilon=1), values=[1, 1, 0])
     """
 
-    def __init__(self, mechanism: Mechanism, values: Any, labels: Sequence[Any] | None = None) -> None:
-        MechanismError.unless(isinstance(mechanism, Mechanism), f"A mechanism is needed, not {mechanism!r}.")
-        if labels is not None:
-            number = {label: place for place, label in enumerate(labels)}
-            unknown = [value for value in values if value not in number]
-            MechanismError.unless(not unknown, f"{unknown[:1]} is not among the labels.")
-            values = [number[value] for value in values]
+    def __init__(self, mechanism: Mechanism, values: npt.ArrayLike) -> None:
+        require_mechanism(mechanism)
         self.mechanism = mechanism
         self.values = mechanism._records(values)
         self.pairs_outputs = mechanism.pairs_outputs
         self.size = self.values.size
+
+    @classmethod
+    def by_label(cls, mechanism: Mechanism, values: Iterable[Any]) -> Self:
+        """The same with the attribute of each record by its name, which is a label of the mechanism.
+
+        >>> from dprisk.mechanisms import GRR
+        >>> illness = GRR(2, epsilon=1.0).labelled(["cold", "flu"])
+        >>> OnAttribute.by_label(illness, ["flu", "flu", "cold"]).values
+        array([1, 1, 0])
+        """
+        require_mechanism(mechanism)
+        if mechanism.labels is None:
+            fail(
+                f"{mechanism!r} has no labels; name its records by labelled(...), or give their numbers.",
+                MechanismError,
+            )
+        number = {label: place for place, label in enumerate(mechanism.labels)}
+        entries = listed(values)
+        unknown = [value for value in entries if value not in number]
+        MechanismError.unless(not unknown, f"{unknown[:1]} is not among the labels of the mechanism.")
+        return cls(mechanism, [number[value] for value in entries])
 
     @cached_property
     def epsilon(self) -> float:
@@ -178,6 +196,7 @@ class PostProcessed(Wrapped, Matrix):
     """
 
     def __init__(self, mechanism: Mechanism, output_map: npt.ArrayLike | Callable[[AnyArray], npt.ArrayLike]) -> None:
+        require_mechanism(mechanism)
         table = mechanism.matrix()
         MechanismError.unless(
             not (callable(output_map) and isinstance(mechanism, Repeated)),

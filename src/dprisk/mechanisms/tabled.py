@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from dprisk.csv_files import require_file
 from dprisk.errors import InputFileError, MechanismError
 from dprisk.mechanisms.base import Mechanism, whole_below
-from dprisk.tables import as_floats, require_file
+from dprisk.tables import as_floats
 from dprisk.types import AnyArray, FloatArray, IntArray
 
 ROW_TOLERANCE = 1e-9

@@ -10,11 +10,16 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import InputFileError, PriorError, as_number, as_size
-from dprisk.tables import as_floats, encode, listed, natural, numbers, read_csv, require_present
+from dprisk.csv_files import CsvFile
+from dprisk.errors import InputFileError, PriorError, as_number, as_size, fail
+from dprisk.tables import as_floats, column_names, listed, natural, require_present, tally, twice
 from dprisk.types import FloatArray, IntArray
 from dprisk.values import Value
 
+_OF_PEOPLE = (
+    "Of a file with one row a person name the column that is meant: Prior.from_csv(file, column=...), or --data FILE "
+    "--column NAME."
+)
 SUM_TOLERANCE = 1e-9
 MOST_LISTED = 10**8  # that are listed one by one: each takes some ten bytes in several arrays
 
@@ -79,16 +84,18 @@ class Prior(Value):
         [0.67, 0.33, 0.0]
         """
         PriorError.unless(not isinstance(values, Mapping), "A mapping label -> count is for Prior.from_counts.")
+        if hasattr(values, "columns"):
+            some = "".join(f", such as table[{name!r}]" for name in column_names(values)[:1])
+            fail(f"This is a whole table; a prior is of one column{some}.", PriorError)
         entries = listed(values)
         PriorError.unless(len(entries) > 0, "The column is empty; a prior needs at least one observed value.")
         require_present(entries, "The column")
-        codes, distinct = encode(entries)
-        counts = dict(zip(distinct, np.bincount(codes).tolist(), strict=True))
+        counts = tally(entries)
         if labels is None:
             return cls.from_counts(counts)
         names = listed(labels)
         known = set(_labels(names, len(names)) or ())
-        unlisted = [value for value in distinct if value not in known]
+        unlisted = [value for value in counts if value not in known]
         PriorError.unless(not unlisted, f"The column holds {unlisted[:1]}, which is not among the labels.")
         return cls.from_counts([counts.get(name, 0) for name in names], names)
 
@@ -97,20 +104,25 @@ class Prior(Value):
         """A prior from a CSV file.
 
         Without `column` the file has a column `label` and either `probability` (must sum to 1) or `count`.
-        With `column`, the frequencies of the values in that column.
+        With `column`, the file has one row a person, and these are the frequencies of the values in that column.
+        Commas, semicolons or tabs between the cells; capital letters in the names of columns do not matter.
         """
-        table = read_csv(path)
+        file = CsvFile.open(path)
         if column is not None:
-            InputFileError.unless(column in table, f"{path} has no column `{column}`; it has {_names(table)}.")
-            return cls.from_column(natural(table[column]))
-        InputFileError.unless("label" in table, f"{path} has no column `label`; it has {_names(table)}.")
-        given = [name for name in ("probability", "count") if name in table]
+            counts = file.counts([column])
+            values = natural([value for (value,) in counts])
+            known = dict(zip(values, counts.values(), strict=True))
+            return cls.from_counts({value: known[value] for value in tally(values)})
+        if not file.has("label"):
+            fail(f"{path} has no column `label`; {file.described}. {_OF_PEOPLE}", InputFileError)
+        given = [name for name in ("probability", "count") if file.has(name)]
         InputFileError.unless(
-            len(given) == 1,
-            f"{path} needs exactly one of the columns `probability` and `count`; it has {_names(table)}.",
+            len(given) == 1, f"{path} needs exactly one of the columns `probability` and `count`; {file.described}."
         )
+        table = file.columns(["label", *given])
+        _require_names(file, table["label"])
         build = cls if given == ["probability"] else cls.from_counts
-        return build(numbers(table[given[0]], given[0], path), natural(table["label"]))
+        return build(file.numbers(table[given[0]], given[0]), natural(table["label"]))
 
     @classmethod
     def zipf(cls, size: int, exponent: float = 1.0) -> Self:
@@ -231,18 +243,17 @@ def _labels(labels: Iterable[Any] | None, size: int) -> tuple[Any, ...] | None:
     names = tuple(listed(labels))
     PriorError.unless(len(names) == size, f"{len(names)} labels for {size} records; give each record its own.")
     require_present(names, "The list of labels")
-    try:
-        seen: set[Any] = set()
-        for name in names:
-            PriorError.unless(name not in seen, f"The label {name!r} appears twice; each record needs its own.")
-            seen.add(name)
-    except TypeError:
-        raise PriorError("Labels must be plain values such as text and numbers, not lists.") from None
+    for again in twice(names):
+        fail(f"The label {again!r} appears twice; each record needs its own.", PriorError)
     return names
 
 
-def _names(table: Mapping[str, Any]) -> str:
-    return ", ".join(f"`{name}`" for name in table)
+def _require_names(file: CsvFile, labels: Sequence[str]) -> None:
+    """Refuse labels that are empty or the same."""
+    if "" in labels:
+        file.refuse_cell("label", lambda cell: not cell, "is empty", "give each record a name")
+    if again := set(twice(labels)):
+        file.refuse_cell("label", again.__contains__, "{cell!r} appears twice", "each record needs its own")
 
 
 def _listable(size: int) -> int:
