@@ -13,8 +13,10 @@ from functools import cached_property, partial
 from typing import Any
 
 from dprisk.answers import Answer, Row
+from dprisk.comparisons import Compared, Comparisons
 from dprisk.errors import ParameterError, as_number, require
 from dprisk.risks import Assessment, computed, risk_of
+from dprisk.rounding import plain, significant_down, significant_up
 from dprisk.search import Found, Measure, required_parameter, weakest
 from dprisk.threat import Threat
 from dprisk.values import Adjustable, Parameter
@@ -29,7 +31,7 @@ class Alternative(Found):
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Calibration(Found, Answer):
+class Calibration(Found, Compared, Answer):
     """The weakest noise found that keeps the goal: the `value` of the parameter, and the `subject` that has it.
 
     It is `unlimited` if the goal is kept however weak the noise is.
@@ -100,12 +102,22 @@ class Calibration(Found, Answer):
     @cached_property
     def utility(self) -> dict[str, float]:
         """What the noise costs, here and under the alternatives: smaller is better."""
-        chosen = {"": self.subject} | {f" by {other.name}": other.subject for other in self.alternatives}
+        found = {"": self, **{f" by {other.name}": other for other in self.alternatives}}
+        chosen = {by: choice.subject for by, choice in found.items() if not choice.unlimited}
         return {name + by: number for by, subject in chosen.items() for name, number in subject.error().items()}
 
     @property
+    def _promises(self) -> Any:
+        return self.subject
+
+    @cached_property
+    def comparisons(self) -> Comparisons | None:
+        """As of any answer; None where the goal needs no noise, so that there is nothing to promise."""
+        return None if self.unlimited else super().comparisons
+
+    @property
     def about(self) -> str:
-        return str(self.subject.brief())
+        return f"{type(self.template).__name__}, any {self.parameter}" if self.unlimited else str(self.subject.brief())
 
     @property
     def numbers(self) -> dict[str, Any]:
@@ -113,12 +125,20 @@ class Calibration(Found, Answer):
 
     @property
     def rows(self) -> list[Row]:
+        scale = f", {self.template.units}" if self.template.units else ""
         return [
-            (self.parameter, _shown(self), f"keeps {self.goal}"),
-            *((f"achieved {what}", f"{number:.6g}", "") for what, number in self.achieved.items()),
-            *((f"{self.parameter} by {other.name}", _shown(other), other.meaning) for other in self.alternatives),
-            *((what, f"{number:.6g}", "") for what, number in self.utility.items()),
+            (self.parameter, self._shown(self), f"keeps {self.goal}{'' if self._knob.rises else scale}"),
+            *((f"achieved {what}", plain(number), "") for what, number in self.achieved.items()),
+            *((f"{self.parameter} by {other.name}", self._shown(other), other.meaning) for other in self.alternatives),
+            *((what, f"{number:.4g}", self.template.units) for what, number in self.utility.items()),
+            *([] if self.unlimited else self._comparison_rows),
         ]
+
+    def _shown(self, found: Found) -> str:
+        """A parameter rounded to the safe side."""
+        if found.unlimited:
+            return "any"
+        return significant_down(found.value, 4) if self._knob.rises else significant_up(found.value, 4)
 
     def sentence(self) -> str:
         """What to choose, rounded to the safe side, so that the printed number keeps the promise too."""
@@ -140,6 +160,7 @@ class Calibration(Found, Answer):
             "source": self.source,
             "alternatives": {other.name: None if other.unlimited else other.value for other in self.alternatives},
             "utility": self.utility,
+            **self._comparisons_told,
         }
 
     def __repr__(self) -> str:
@@ -217,7 +238,3 @@ def _total_variation(subject: Any) -> float:
 
 def _true_positive_rate(subject: Any, false_positive_rate: float) -> float:
     return 1 - float(subject.guarantee().tradeoff(false_positive_rate))
-
-
-def _shown(found: Found) -> str:
-    return "any" if found.unlimited else f"{found.value:.6g}"

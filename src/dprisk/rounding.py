@@ -38,7 +38,7 @@ def sure(alpha: float) -> str:
 
 def plain(value: float) -> str:
     """Four decimals, or three significant digits where these would vanish: for numbers that are no bounds."""
-    return f"{value:.4f}" if value >= 0.001 or value == 0 else f"{value:.2e}"
+    return f"{value:.4f}" if value >= 0.001 or value == 0 else f"{value:.3g}"
 
 
 def round_number_of_people(*shares: float) -> int:

@@ -185,6 +185,11 @@ class Adjustable(Value):
         return {}
 
     @property
+    def units(self) -> str:
+        """What noise and errors are measured in, in words; empty where they have no units."""
+        return ""
+
+    @property
     def sketches(self) -> Sequence[Callable[[float], Any]]:
         """None, unless building takes long."""
         return ()
@@ -237,8 +242,10 @@ def written(value: Any) -> str:
     if isinstance(plain, float):
         return f"{plain:g}" if float(f"{plain:g}") == plain and abs(plain) < 1e300 else repr(plain)
     if isinstance(plain, np.ndarray):
-        too_long = plain.size > SHORT or plain.ndim > 2
-        return f"<{' x '.join(map(str, plain.shape))} numbers>" if too_long else written(plain.tolist())
+        if plain.size <= SHORT and plain.ndim <= 2:
+            return written(plain.tolist())
+        ends = f" from {plain.min():g} to {plain.max():g}" if plain.ndim == 1 and plain.dtype.kind in "iuf" else ""
+        return f"<{' x '.join(map(str, plain.shape))} numbers{ends}>"
     if isinstance(plain, list | tuple | Mapping):
         return _written_out(plain) if len(plain) <= SHORT else f"<{len(plain)} entries>"
     text = f"<{plain.__qualname__}>" if hasattr(plain, "__qualname__") else repr(plain)

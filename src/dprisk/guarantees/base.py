@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from dprisk.errors import GuaranteeError, as_epsilon, as_number, require
 from dprisk.guarantees.curves import Knots
@@ -18,6 +19,7 @@ from dprisk.values import Adjustable
 
 Relation = Literal["replace-one", "add-remove"]
 ROUNDING = 2.0**-51  # what adding up knots may lose, put on top to stay on the safe side
+END = 1e-14  # what adding up knots may lose near (0, 1) and (1, 0)
 LARGEST_EPSILON = 700.0  # e^epsilon must be a float
 
 
@@ -86,6 +88,20 @@ class Guarantee(Adjustable):
     def total_variation(self) -> float:
         """The largest total variation distance between the outputs on neighbours: delta_at(0)."""
         return self.delta_at(0.0)
+
+    @cached_property
+    def implied_mu(self) -> float:
+        """The least mu for which the curve shows mu-Gaussian DP, rounded up; infinite unless this is pure DP.
+
+        A Gaussian curve is convex, so it lies below a piecewise linear one if it does at the knots: mu is the largest
+        Phi^-1(1 - alpha) - Phi^-1(beta). A knot within rounding of an end of the curve is that end.
+        """
+        if not math.isfinite(self._pure_epsilon):
+            return math.inf
+        alpha, beta = self.knots
+        ends = (np.minimum(alpha, beta) < END) & (np.maximum(alpha, beta) > 1 - END)
+        mu = -scipy.special.ndtri(alpha[~ends]) - scipy.special.ndtri(beta[~ends])
+        return float(mu.max(initial=0.0)) * (1 + 1e-12)
 
     def largest_gap(self, low: float, high: float) -> float:
         """max 1 - f(alpha) - alpha over low <= alpha <= high.

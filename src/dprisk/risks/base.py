@@ -4,11 +4,12 @@ from abc import abstractmethod
 from typing import Any
 
 from dprisk.answers import Answer, Row
+from dprisk.comparisons import Compared
 from dprisk.rounding import plain
 from dprisk.threat import Threat
 
 
-class Assessment(Answer):
+class Assessment(Compared, Answer):
     """What the best attacker gains.
 
     `advantage` (RAD) is success on a participant minus success on somebody who did not take part, `success` (ReRo)
@@ -61,6 +62,7 @@ class Assessment(Answer):
             ("advantage (RAD)", self._shown("advantage"), "right on participants minus right on others"),
             ("normalised", normalised, "100 %: right on all participants, on no other"),
             *self._found(),
+            *self._comparison_rows,
         ]
 
     @abstractmethod
@@ -72,7 +74,8 @@ class Assessment(Answer):
         """How the numbers were found, and what they compare with."""
 
     def to_dict(self) -> dict[str, Any]:
-        return super().to_dict() | {"exact": self.exact, "threat": self.threat.describe()}
+        told = {"exact": self.exact, "threat": self.threat.describe(), **self._comparisons_told}
+        return super().to_dict() | told
 
     def _goal(self) -> str:
         return "" if self.threat.success.is_exact else f" {self.threat.success.describe()}"

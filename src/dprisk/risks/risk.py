@@ -95,6 +95,10 @@ class Risk(Assessment):
     def source(self) -> str:
         return "exact" if self.exact else "estimate" if self.estimate else "certified bounds"
 
+    @property
+    def _promises(self) -> Mechanism:
+        return self.mechanism
+
     @cached_property
     def bounds(self) -> WorstCase:
         """What the mechanism's guarantee alone would tell, for comparison."""
