@@ -17,7 +17,7 @@ from dprisk.comparisons import Compared, Comparisons
 from dprisk.errors import ParameterError, as_number, require
 from dprisk.risks import Assessment, computed, risk_of
 from dprisk.rounding import plain, significant_down, significant_up
-from dprisk.search import Found, Measure, required_parameter, weakest
+from dprisk.search import Found, Measure, Progress, required_parameter, weakest
 from dprisk.threat import Threat
 from dprisk.values import Adjustable, Parameter
 
@@ -160,7 +160,7 @@ class Calibration(Found, Compared, Answer):
             "source": self.source,
             "alternatives": {other.name: None if other.unlimited else other.value for other in self.alternatives},
             "utility": self.utility,
-            **self._comparisons_told,
+            "comparisons": self.compared or None,
         }
 
     def __repr__(self) -> str:
@@ -176,6 +176,7 @@ def calibrate(
     success: float | None = None,
     tpr_at_fpr: tuple[float, float] | None = None,
     epsilon: float | tuple[float, float] | None = None,
+    progress: Progress | None = None,
 ) -> Calibration:
     """The weakest noise that keeps one goal.
 
@@ -183,7 +184,7 @@ def calibrate(
     is the one that it is made with (the nominal epsilon, where that differs from the true one). The goal is an
     advantage or a success against the threat, a true positive rate at a false positive rate, or an epsilon (with a
     delta, as a pair). Without a threat, the advantage is that of telling two neighbouring data sets apart: the total
-    variation.
+    variation. `progress` is told each value that is tried, and what the goal limits there.
 
     >>> from dprisk import GRR, Prior, Threat
     >>> calibrate(GRR(100, epsilon=1.0), Threat(Prior.uniform(100)), advantage=0.1)
@@ -194,7 +195,7 @@ def calibrate(
     require(threat is None or isinstance(threat, Threat), f"A {type(threat).__name__} is not a Threat.", ParameterError)
     require(len(given) == 1, f"Give exactly one goal of {', '.join(goals)}; got {', '.join(given) or 'none'}.")
     measure, target, goal = _goal(given[0], goals[given[0]], threat)
-    found = weakest(template, measure, target)
+    found = weakest(template, measure, target, progress)
     return Calibration(**vars(found), template=template, threat=threat, kind=given[0], goal=goal, target=target)
 
 

@@ -55,7 +55,7 @@ class Comparisons:
     def rows(self) -> list[Row]:
         """For a person, rounded up; without a mu where there is none."""
         epsilon = (f"epsilon at delta {_short(DELTA)}", self.epsilon, f"kept when {NEIGHBOURS[self.relation]}")
-        mu = ("mu", self.mu, "the same as Gaussian DP")
+        mu = ("mu", self.mu, "is Gaussian DP with this mu")
         rates = [
             (f"TPR at FPR {rate:g}", share, f"found, at 1 false alarm in {1 / rate:g}")
             for rate, share in self.true_positive_rates.items()
@@ -102,8 +102,9 @@ class Compared:
         return self.comparisons.rows
 
     @property
-    def _comparisons_told(self) -> dict[str, Any]:
-        return {"comparisons": self.comparisons and self.comparisons.to_dict()}
+    def compared(self) -> dict[str, Any]:
+        """The comparisons by name; None stands for what is infinite."""
+        return {} if self.comparisons is None else self.comparisons.to_dict()
 
 
 def _shown(number: float) -> str:

@@ -1,21 +1,29 @@
 """The commands `dprisk assess` and `dprisk calibrate`: what is known of a release, and what is asked about it."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-import click
-
-from dprisk.assessment import Risk, assess
-from dprisk.calibration import calibrate
+from dprisk.answers import COLUMNS
+from dprisk.assessment import Assessment, Risk, WorstCase, assess
+from dprisk.calibration import Calibration, calibrate
 from dprisk.catalogue import GUARANTEES, MECHANISMS
-from dprisk.cli.options import FILE, Command, echoed, flag, of_entries, of_the_attacker, option, taken
-from dprisk.cli.progress import live
+from dprisk.cli.options import FILE, Command, Options, echoed, flag, of_entries, of_the_attacker, option, taken
+from dprisk.cli.printing import print_csv, print_json, say
+from dprisk.cli.progress import waiting
 from dprisk.cli.subjects import chosen, planned_release, read_threat, records_of, release_threat
-from dprisk.cli.tables import show, show_bounds, show_json
+from dprisk.cli.tables import show, show_bounds
 from dprisk.errors import require
 from dprisk.guarantees import Guarantee
 from dprisk.mechanisms import Mechanism
+from dprisk.threat.threat import Threat
 
 REGISTERS = (MECHANISMS, GUARANTEES)
+FEW_RECORDS = 100  # up to which JSON tells of each
+AS_DATA = (
+    option("json", bool, "Print JSON instead of a table."),
+    option("csv", bool, "Print CSV instead of a table: a line for each number, and one for each record."),
+)
 
 
 def assess_command() -> Command:
@@ -35,7 +43,7 @@ def assess_command() -> Command:
             option("seed", int, "Seed of those runs; 0 if left out."),
             option("thorough", bool, "Solve optimisation problems for many records too."),
             option("bounds", bool, "Show every bound that applies, not only the tightest."),
-            option("json", bool, "Print JSON instead of a table."),
+            *AS_DATA,
         ],
     }
     return Command("assess", _assess, sections, REGISTERS)
@@ -50,7 +58,7 @@ def calibrate_command() -> Command:
             option("success", float, "The success to stay at or below."),
             option("tpr", float, "The true positive rate to stay at or below, at the --fpr."),
             option("fpr", float, "The false positive rate for --tpr."),
-            option("json", bool, "Print JSON instead of a table."),
+            *AS_DATA,
         ],
     }
     return Command("calibrate", _calibrate, sections, REGISTERS)
@@ -62,34 +70,41 @@ def _assess(**given: Any) -> None:
     Tells how often the best attacker is right about one person, with the report and without it: exactly for a
     mechanism, at most for a guarantee.
     """
-    as_json, all_bounds, about = given.pop("json"), given.pop("bounds"), ""
+    form, all_bounds = _form(given), given.pop("bounds")
+    with waiting("Assessing") as tell:
+        about, subject, threat = _subject(given)
+        drawn = {name: given[name] for name in ("runs", "seed", "thorough")}
+        risk = assess(
+            subject,
+            threat,
+            **drawn,
+            progress=lambda done, runs, gain: tell(f"{done} of {runs} runs, advantage about {gain:.4g}"),
+        )
+        tell("comparing with bounds")
+        worst = risk.bounds if isinstance(risk, Risk) and all_bounds else risk
+        values = worst.on_advantage.values + worst.on_success.values if isinstance(worst, WorstCase) else ()
+        finish = _ready(risk, form, given, [value.to_dict() for value in values] if all_bounds else None)
+    if form == "table" and about:
+        say(about)
+    finish()
+    if form == "table" and all_bounds:
+        show_bounds(values)
+
+
+def _subject(given: Options) -> tuple[str, Mechanism | Guarantee, Threat]:
+    """What is assessed and by which attacker, and what a table says above it."""
     if given["release"] is not None:
         planned = planned_release(given)
-        subject: Mechanism | Guarantee = planned.mechanism
         threat = release_threat(given, planned)
         given["query"] = planned.query.describe()
-        about = f"{given['query']}, over {planned.others} others and one of {threat.prior.size} possible records\n"
-    else:
-        entry = chosen(given)
-        for name in ("runs", "seed"):
-            require(given["guarantee"] is None or given[name] is None, f"{flag(name)} is for mechanisms only.")
-        threat = read_threat(given, entry)
-        subject = entry.make(taken(entry, given), records_of(threat), flag)
-        if isinstance(subject, Guarantee):
-            subject = subject.to_replace_one()
-    with live() as tell:
-        progress = None if tell is None else lambda done, runs, gain: tell(done, runs, f"advantage about {gain:.4g}")
-        drawn = {name: given[name] for name in ("runs", "seed", "thorough")}
-        risk = assess(subject, threat, **drawn, progress=progress)
-    worst = risk.bounds if all_bounds and isinstance(risk, Risk) else risk
-    if as_json:
-        told = risk.to_dict() | {"inputs": echoed(given, threat.prior.size)}
-        show_json(told | ({} if worst is risk else {"bounds": worst.to_dict()["bounds"]}))
-        return
-    click.echo(about, nl=False)
-    show(risk)
-    if all_bounds:
-        show_bounds(worst.on_advantage.values + worst.on_success.values)
+        about = f"{given['query']}, over {planned.others} others and one of {threat.prior.size} possible records"
+        return about, planned.mechanism, threat
+    entry = chosen(given)
+    for name in ("runs", "seed"):
+        require(given["guarantee"] is None or given[name] is None, f"{flag(name)} is for mechanisms only.")
+    threat = read_threat(given, entry)
+    subject = entry.make(taken(entry, given), records_of(threat), flag)
+    return "", subject.to_replace_one() if isinstance(subject, Guarantee) else subject, threat
 
 
 def _calibrate(**given: Any) -> None:
@@ -97,21 +112,48 @@ def _calibrate(**given: Any) -> None:
 
     Finds the weakest noise that keeps a tolerated risk, never above it. The parameter to be found is left out.
     """
-    as_json = given.pop("json")
+    form = _form(given)
     require((given["tpr"] is None) == (given["fpr"] is None), "--tpr and --fpr go together.")
     goals = [name for name in ("advantage", "success", "tpr") if given[name] is not None]
     require(len(goals) == 1, "Give exactly one goal: --advantage, --success, or --tpr with --fpr.")
-    entry = chosen(given)
-    threat = read_threat(given, entry)
-    require(given["relation"] != "add-remove", "Against a threat, noise is calibrated for replace-one neighbours.")
-    found = calibrate(
-        entry.template(taken(entry, given), records_of(threat), flag),
-        threat,
-        advantage=given["advantage"],
-        success=given["success"],
-        tpr_at_fpr=None if given["tpr"] is None else (given["tpr"], given["fpr"]),
-    )
-    if as_json:
-        show_json(found.to_dict() | {"inputs": echoed(given, threat.prior.size)})
-    else:
-        show(found)
+    with waiting("Calibrating") as tell:
+        entry = chosen(given)
+        threat = read_threat(given, entry)
+        require(given["relation"] != "add-remove", "Against a threat, noise is calibrated for replace-one neighbours.")
+        template = entry.template(taken(entry, given), records_of(threat), flag)
+        found = calibrate(
+            template,
+            threat,
+            advantage=given["advantage"],
+            success=given["success"],
+            tpr_at_fpr=None if given["tpr"] is None else (given["tpr"], given["fpr"]),
+            progress=lambda tried, measured: tell(
+                f"{template.parameter.name} {tried:.4g} has {goals[0]} {measured:.4g}"
+            ),
+        )
+        tell(f"{found.parameter} {found.value:.4g} found, comparing it with other ways to calibrate")
+        finish = _ready(found, form, given)
+    finish()
+
+
+def _form(given: Options) -> str:
+    """How the answer is wanted."""
+    as_json, as_csv = given.pop("json"), given.pop("csv")
+    require(not (as_json and as_csv), "Choose one of --json and --csv.")
+    return "json" if as_json else "csv" if as_csv else "table"
+
+
+def _ready(
+    answer: Assessment | Calibration, form: str, given: Options, bounds: list[dict[str, Any]] | None = None
+) -> Callable[[], None]:
+    """What prints the answer, now that all of it is computed; with all bounds, if they were asked for."""
+    if form == "json":
+        told = answer.to_dict() | {"inputs": echoed(given, answer.threat.prior.size if answer.threat else 0)}
+        if answer.threat and answer.threat.prior.size <= FEW_RECORDS:
+            told["records"] = [{"record": record, what: value} for what, record, value in answer.of_records()]
+        return partial(print_json, told | ({} if bounds is None else {"bounds": bounds}))
+    if form == "csv":
+        lines = [(f"bound on {it['bounds']}: {it['name']}", None, it["value"]) for it in bounds or ()]
+        return partial(print_csv, answer.table() + [dict(zip(COLUMNS, line, strict=True)) for line in lines])
+    _ = answer.rows  # computes what they show
+    return partial(show, answer)

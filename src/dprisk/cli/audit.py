@@ -34,9 +34,9 @@ from dprisk.cli.options import (
     option,
     taken,
 )
+from dprisk.cli.printing import print_json, say
 from dprisk.cli.progress import live
 from dprisk.cli.subjects import read_threat
-from dprisk.cli.tables import show_json
 from dprisk.errors import ParameterError, fail, require
 from dprisk.guarantees import ApproxDP
 from dprisk.mechanisms import Mechanism
@@ -101,9 +101,9 @@ def _audit(**given: Any) -> None:
         report, interrupted = stop.report, True
         click.echo(err=True)  # behind ^C
     if given["json"]:
-        show_json(report.to_dict())
+        print_json(report.to_dict())
     else:
-        click.echo(_told(report))
+        say(_told(report))
     context.exit(INTERRUPTED if interrupted else VIOLATED if report.verdict == "violated" else 0)
 
 

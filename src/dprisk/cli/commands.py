@@ -1,5 +1,7 @@
 """The command `dprisk`: all its commands, and how it ends."""
 
+import io
+import os
 import sys
 from importlib import resources
 from importlib.metadata import entry_points
@@ -15,7 +17,8 @@ from dprisk.catalogue import REGISTERS
 from dprisk.cli.assess import assess_command, calibrate_command
 from dprisk.cli.audit import audit_command
 from dprisk.cli.options import Command, option
-from dprisk.cli.tables import show, show_attacks, show_catalogue, show_json, show_options, show_registry
+from dprisk.cli.printing import print_json, say, visible
+from dprisk.cli.tables import show, show_attacks, show_catalogue, show_options, show_registry
 from dprisk.errors import DpriskError
 from dprisk.mechanisms import GRR
 from dprisk.threat.prior import Prior
@@ -43,19 +46,25 @@ def command() -> click.Group:
 
 def main() -> None:
     """Run the command: wrong input gets one sentence and exit code 2, never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a label in letters that the terminal has not
     try:
         _load_plugins()
         code = command().main(standalone_mode=False)
     except click.exceptions.Exit as leaving:
         code = leaving.exit_code
+    except BrokenPipeError:  # whoever read the answer has seen enough, as in `dprisk catalogue | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
     except (DpriskError, click.ClickException, MemoryError, OSError) as problem:
         message = problem.format_message() if isinstance(problem, click.ClickException) else str(problem)
         if isinstance(problem, MemoryError):
             message = "This needs more memory than there is; choose a smaller size."
-        click.echo(f"Error: {message}", err=True)
+        say(f"Error: {visible(message)}", err=True)
         code = 2
     except (click.Abort, KeyboardInterrupt):
-        click.echo("Interrupted.", err=True)
+        click.echo("Interrupted before there was an answer.", err=True)
         code = 130
     sys.exit(code if isinstance(code, int) else 0)
 
@@ -80,7 +89,7 @@ def _help() -> None:
 def _bounds(json: bool) -> None:
     """Every bound dprisk knows: what it bounds, what it needs, who proved it."""
     if json:
-        show_json([bound.to_dict() for bound in REGISTRY])
+        print_json([bound.to_dict() for bound in REGISTRY])
         return
     for which in dict.fromkeys(bound.bounds for bound in REGISTRY):
         show_registry(which, REGISTRY)
@@ -92,7 +101,7 @@ def _catalogue(json: bool) -> None:
     options = {name: known for register in REGISTERS for name, known in register.options.items()}
     if json:
         told = {register.plural.replace(" ", "_"): [entry.to_dict() for entry in register] for register in REGISTERS}
-        show_json(told | {"attacks": attacks, "options": [known.to_dict() for known in options.values()]})
+        print_json(told | {"attacks": attacks, "options": [known.to_dict() for known in options.values()]})
         return
     for register in REGISTERS:
         show_catalogue(register)

@@ -74,7 +74,7 @@ class Assessment(Compared, Answer):
         """How the numbers were found, and what they compare with."""
 
     def to_dict(self) -> dict[str, Any]:
-        told = {"exact": self.exact, "threat": self.threat.describe(), **self._comparisons_told}
+        told = {"exact": self.exact, "threat": self.threat.describe(), "comparisons": self.compared or None}
         return super().to_dict() | told
 
     def _goal(self) -> str:

@@ -130,6 +130,13 @@ class Risk(Assessment):
         order = prior.support[np.argsort(-self.by_record[prior.support], kind="stable")][:count]
         return [(prior.name(int(record)), float(self.by_record[record])) for record in order]
 
+    def of_records(self) -> list[tuple[str, Any, float]]:
+        """The advantage on each record, where there is a breakdown by record."""
+        with suppress(DpriskError):
+            prior = self.threat.prior
+            return [("advantage", prior.name(z), float(much)) for z, much in enumerate(self.by_record)]
+        return []
+
     def _shown(self, which: str) -> str:
         value = getattr(self, which)
         if self.exact:
