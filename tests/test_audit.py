@@ -866,8 +866,8 @@ def test_the_command_takes_a_family_and_batches(
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ("--mechanism gaussian --sigma 1 --size 5 --claim 1 --delta 0.13 --runs 5000", 0),
-        ("--mechanism gaussian --sigma 0.3 --size 5 --claim 1 --delta 0.13 --runs 5000", 1),
+        ("--mechanism gaussian --sigma 4 --size 5 --claim 1 --delta 0.13 --runs 5000", 0),
+        ("--mechanism gaussian --sigma 1.2 --size 5 --claim 1 --delta 0.13 --runs 5000", 1),
         ("--mechanism matrix --matrix matrix.csv --runs 2000", 0),
         ("--mechanism laplace --epsilon 1 --size 5 --runs 2000 --stop-early", 0),
     ],

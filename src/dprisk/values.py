@@ -178,6 +178,10 @@ class Adjustable(Value):
         parameter = self.parameter
         if parameter is None:
             fail(f"{self!r} is fixed as it is: it has no parameter to set.", MechanismError)
+        takes = _signature(type(self)).parameters
+        if parameter.name not in takes:
+            told = f"it is made with {', '.join(takes)}; name the parameter like one of these, or write with_parameter"
+            fail(f"{type(self).__name__} has the parameter {parameter.name}, but {told}.", MechanismError)
         return self.replace(**{parameter.name: value})
 
     def error(self) -> dict[str, float]:

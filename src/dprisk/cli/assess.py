@@ -1,8 +1,10 @@
 """The commands `dprisk assess` and `dprisk calibrate`: what is known of a release, and what is asked about it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
+
+import click
 
 from dprisk.answers import COLUMNS
 from dprisk.assessment import Assessment, Risk, WorstCase, assess
@@ -29,46 +31,61 @@ AS_DATA = (
 def assess_command() -> Command:
     """`dprisk assess`, with the names that the catalogue has now."""
     sections = of_entries(*REGISTERS) | {
-        "Release": [
+        "Or a release in a file": [
             option(
                 "release",
                 FILE,
-                "Instead of a mechanism: a TOML or JSON file with a query, its data, the possible records and the "
-                "noise; --prior may then be `data`, --knows columns of the records.",
+                "A TOML or JSON file with a query, its data, the possible records and the noise. Then --prior may be "
+                "`data`, and --knows may name columns of the records.",
             )
         ],
         "Records and attacker": of_the_attacker(),
         "Answer": [
-            option("runs", int, "Runs of an estimate, where the exact value is out of reach."),
-            option("seed", int, "Seed of those runs; 0 if left out."),
-            option("thorough", bool, "Solve optimisation problems for many records too."),
+            option("runs", int, "How many outputs to draw where the exact value is out of reach and is estimated."),
+            option("seed", int, "A whole number that fixes what is drawn; 0 if left out."),
+            option("thorough", bool, "Also try the slow bounds when there are many records."),
             option("bounds", bool, "Show every bound that applies, not only the tightest."),
             *AS_DATA,
         ],
     }
-    return Command("assess", _assess, sections, REGISTERS)
+    examples = (
+        "--mechanism grr --epsilon 2 --size 100",
+        "--mechanism laplace --epsilon 1 --prior hours.csv --within 5",
+        "--guarantee pure --epsilon 1 --size 10 --knows all",
+        "--release survey.toml --csv",
+    )
+    return Command("assess", _assess, sections, REGISTERS, examples)
 
 
 def calibrate_command() -> Command:
     """`dprisk calibrate`, with the names that the catalogue has now."""
-    sections = of_entries(*REGISTERS) | {
+    sections: dict[str, Sequence[click.Parameter]] = {
+        **of_entries(*REGISTERS),
         "Records and attacker": of_the_attacker(),
-        "Goal": [
-            option("advantage", float, "The advantage to stay at or below."),
-            option("success", float, "The success to stay at or below."),
-            option("tpr", float, "The true positive rate to stay at or below, at the --fpr."),
-            option("fpr", float, "The false positive rate for --tpr."),
-            *AS_DATA,
+        "Goal, one of these": [
+            option("advantage", float, "The largest tolerated advantage, as in 0.05 for 5 points."),
+            option("success", float, "How often an attacker may be right at most, as in 0.3."),
+            option(
+                "tpr", float, "The largest tolerated true positive rate of telling two neighbours apart; needs --fpr."
+            ),
+            option("fpr", float, "The false positive rate that goes with --tpr, as in 0.01."),
         ],
+        "Answer": AS_DATA,
     }
-    return Command("calibrate", _calibrate, sections, REGISTERS)
+    examples = (
+        "--mechanism grr --size 100 --advantage 0.05",
+        "--mechanism gaussian --prior hours.csv --advantage 0.05",
+        "--guarantee zcdp --size 10 --knows all --advantage 0.1",
+    )
+    return Command("calibrate", _calibrate, sections, REGISTERS, examples)
 
 
 def _assess(**given: Any) -> None:
     """What does this release risk?
 
-    Tells how often the best attacker is right about one person, with the report and without it: exactly for a
-    mechanism, at most for a guarantee.
+    Tells how often the best attacker is right about one person, with the report and without it. Describe what is
+    released: a mechanism, whose risk is computed exactly; a guarantee, for the worst mechanism that keeps it; or a
+    release in a file. Then say what the attacker believes, knows and wants.
     """
     form, all_bounds = _form(given), given.pop("bounds")
     with waiting("Assessing") as tell:
@@ -103,14 +120,15 @@ def _subject(given: Options) -> tuple[str, Mechanism | Guarantee, Threat]:
     for name in ("runs", "seed"):
         require(given["guarantee"] is None or given[name] is None, f"{flag(name)} is for mechanisms only.")
     threat = read_threat(given, entry)
-    subject = entry.make(taken(entry, given), records_of(threat), flag)
+    subject = entry.make(taken(entry, given), records_of(threat.prior, entry), flag)
     return "", subject.to_replace_one() if isinstance(subject, Guarantee) else subject, threat
 
 
 def _calibrate(**given: Any) -> None:
     """How much noise do I need?
 
-    Finds the weakest noise that keeps a tolerated risk, never above it. The parameter to be found is left out.
+    Finds the weakest noise that keeps the risk at or below a goal. Leave out the option that sets the noise, such as
+    --epsilon or --sigma: it is the answer.
     """
     form = _form(given)
     require((given["tpr"] is None) == (given["fpr"] is None), "--tpr and --fpr go together.")
@@ -120,7 +138,7 @@ def _calibrate(**given: Any) -> None:
         entry = chosen(given)
         threat = read_threat(given, entry)
         require(given["relation"] != "add-remove", "Against a threat, noise is calibrated for replace-one neighbours.")
-        template = entry.template(taken(entry, given), records_of(threat), flag)
+        template = entry.template(taken(entry, given), records_of(threat.prior, entry), flag)
         found = calibrate(
             template,
             threat,

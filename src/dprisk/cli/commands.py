@@ -27,10 +27,18 @@ from dprisk.threat.threat import Threat
 DEMO_EPSILON, DEMO_ADVANTAGE = 2.0, 0.05
 
 
+class Commands(click.Group):
+    """Commands in the order in which they were added: the questions first."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        """Their names."""
+        return list(self.commands)
+
+
 def command() -> click.Group:
     """The command with all that the catalogue knows now, also what was registered since the package was loaded."""
     as_json = {"Answer": [option("json", bool, "Print JSON instead of tables, with the details.")]}
-    group = click.Group("dprisk", invoke_without_command=True, callback=_help, help=_help.__doc__)
+    group = Commands("dprisk", invoke_without_command=True, callback=_help, help=_help.__doc__)
     click.version_option(__version__, prog_name="dprisk")(group)
     for made in (
         assess_command(),
@@ -51,7 +59,7 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")  # a label in letters that the terminal has not
     try:
         _load_plugins()
-        code = command().main(standalone_mode=False)
+        code = command().main(prog_name="dprisk", standalone_mode=False)
     except click.exceptions.Exit as leaving:
         code = leaving.exit_code
     except BrokenPipeError:  # whoever read the answer has seen enough, as in `dprisk catalogue | head`
@@ -80,14 +88,17 @@ def _load_plugins() -> None:
 
 
 def _help() -> None:
-    """What does a differentially private release risk, how much noise does it need, does the code keep its promise?"""
+    """What does a differentially private release risk? How much noise does it need? Does the code keep its promise?
+
+    `dprisk COMMAND --help` has examples. `dprisk demo` shows one that runs.
+    """
     context = click.get_current_context()
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
 
 def _bounds(json: bool) -> None:
-    """Every bound dprisk knows: what it bounds, what it needs, who proved it."""
+    """List every bound: what it is on, what it needs, who proved it."""
     if json:
         print_json([bound.to_dict() for bound in REGISTRY])
         return
@@ -96,7 +107,10 @@ def _bounds(json: bool) -> None:
 
 
 def _catalogue(json: bool) -> None:
-    """Every name dprisk knows: what it stands for, the options it takes, what else it is called."""
+    """List every name that you can type.
+
+    Tells what each stands for, which options it takes, and what else it is called.
+    """
     attacks = [{key: getattr(attack, key) for key in ("name", "title", "explanation", "needs")} for attack in NAMED]
     options = {name: known for register in REGISTERS for name, known in register.options.items()}
     if json:
@@ -110,7 +124,10 @@ def _catalogue(json: bool) -> None:
 
 
 def _demo() -> None:
-    """The bundled example: a clinic asks its patients for one of ten diagnoses, by randomised response."""
+    """Show an example that comes with dprisk.
+
+    A clinic asks its patients for one of ten diagnoses, by randomised response.
+    """
     with resources.as_file(resources.files("dprisk") / "examples" / "clinic.csv") as path:
         prior = Prior.from_csv(path)
     threat = Threat(prior)
