@@ -311,7 +311,7 @@ def test_noise_is_calibrated(capsys: pytest.CaptureFixture[str], monkeypatch: py
 def test_noise_has_the_units_of_the_records(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, files: dict[str, str]
 ) -> None:
-    """Hours are hours: a sigma for records from 0 to 100 is a hundred times that for records from 0 to 1."""
+    """Hours are hours: a sigma on a scale from 0 to 100 is a hundred times that for records from 0 to 1."""
 
     def told(line: str) -> Any:
         return json.loads(run(capsys, monkeypatch, *line.split(), "--json")[1])
@@ -324,7 +324,7 @@ def test_noise_has_the_units_of_the_records(
     assert found["comparisons"]["epsilon_at_delta_1e-5"] == pytest.approx(27.7, abs=0.05)
     assert found["utility"]["95 % error"] == pytest.approx(1.96 * found["sigma"], rel=1e-4)
     assert (
-        "for records from 0 to 100"
+        "on a scale from 0 to 100"
         in run(
             capsys, monkeypatch, *["calibrate", "--mechanism", "gaussian", "--prior", str(hours), "--advantage", "0.05"]
         )[1]

@@ -157,3 +157,17 @@ def test_nothing_is_promised_where_no_noise_is_needed() -> None:
     assert found.unlimited
     assert found.comparisons is None
     assert not any("e-09" in much or "e+09" in what for what, much, _ in [*found.rows, (found.about, "", "")])
+
+
+def test_what_would_take_long_is_told_only_where_it_is_asked_for() -> None:
+    """Four reports of one of 300 records: the curve of all of them takes a privacy loss distribution."""
+    many = GRR(300, 1.0).repeat(4)
+    assert not many.guarantee_is_quick
+    assert GRR(10, 1.0).repeat(2).guarantee_is_quick
+    assert Gaussian(300, 1.0).repeat(4).guarantee_is_quick
+    answer = assess(many, Threat(Prior.uniform(300)), runs=100)
+    assert "not computed" in [much for _, much, _ in answer.rows]
+    assert answer.to_dict()["comparisons"] is None
+    assert answer.comparisons is not None
+    assert answer.compared["membership_advantage"] == answer.comparisons.membership_advantage
+    assert "TPR at FPR 0.01" in [what for what, _, _ in answer.rows]

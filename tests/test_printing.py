@@ -19,6 +19,7 @@ from dprisk import GRR, Prior, PureDP, Threat, assess, audit, calibrate
 from dprisk.answers import Answer
 from dprisk.cli.printing import print_table, visible
 from dprisk.cli.progress import waiting
+from dprisk.rounding import significant_down, significant_up
 from tests.test_cli import run
 
 PRIOR = Prior([0.4, 0.3, 0.2, 0.1], labels=["flu", "cold", "HIV", "none"])
@@ -76,6 +77,20 @@ def test_columns_are_aligned_without_boxes(capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().out == "title\n日本   1  x\n          y\nabc   23\n"
     print_table("title", [("b", "2")], ("name", "value"))
     assert capsys.readouterr().out == "title\nname  value\nb     2\n"
+
+
+@pytest.mark.parametrize(
+    ("number", "up", "down"),
+    [
+        (22785.5, "22790", "22780"),
+        (0.228, "0.228", "0.228"),
+        (123456789.0, "123500000", "123400000"),
+        (2.27855e12, "2.279e+12", "2.278e+12"),
+        (1.95996e-3, "0.00196", "0.001959"),
+    ],
+)
+def test_numbers_are_printed_with_few_digits_to_the_safe_side(number: float, up: str, down: str) -> None:
+    assert (significant_up(number, 4), significant_down(number, 4)) == (up, down)
 
 
 def test_labels_are_printed_as_they_are(

@@ -16,7 +16,7 @@ from dprisk.answers import Answer, Row
 from dprisk.comparisons import Compared, Comparisons
 from dprisk.errors import ParameterError, as_number, require
 from dprisk.risks import Assessment, computed, risk_of
-from dprisk.rounding import plain, significant_down, significant_up
+from dprisk.rounding import plain, significant_down, significant_up, written_out
 from dprisk.search import Found, Measure, Progress, required_parameter, weakest
 from dprisk.threat import Threat
 from dprisk.values import Adjustable, Parameter
@@ -130,7 +130,7 @@ class Calibration(Found, Compared, Answer):
             (self.parameter, self._shown(self), f"keeps {self.goal}{'' if self._knob.rises else scale}"),
             *((f"achieved {what}", plain(number), "") for what, number in self.achieved.items()),
             *((f"{self.parameter} by {other.name}", self._shown(other), other.meaning) for other in self.alternatives),
-            *((what, f"{number:.4g}", self.template.units) for what, number in self.utility.items()),
+            *((what, written_out(f"{number:.4g}"), self.template.units) for what, number in self.utility.items()),
             *([] if self.unlimited else self._comparison_rows),
         ]
 

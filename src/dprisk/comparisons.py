@@ -96,15 +96,23 @@ class Compared:
             return None
 
     @property
+    def _compares_quickly(self) -> bool:
+        """Whether they cost little beside the answer itself; otherwise they are told only where they are asked for."""
+        return True
+
+    @property
     def _comparison_rows(self) -> list[Row]:
+        if not self._compares_quickly and "comparisons" not in vars(self):
+            return [("epsilon, mu, TPR", "not computed", "they would take long here: ask for `comparisons` in Python")]
         if self.comparisons is None:
             return [("epsilon, mu, TPR", "unknown", "no trade-off curve is known for this mechanism")]
         return self.comparisons.rows
 
     @property
     def compared(self) -> dict[str, Any]:
-        """The comparisons by name; None stands for what is infinite."""
-        return {} if self.comparisons is None else self.comparisons.to_dict()
+        """The comparisons by name, None for what is infinite; empty where they are unknown or would take long."""
+        wanted = self._compares_quickly or "comparisons" in vars(self)
+        return self.comparisons.to_dict() if wanted and self.comparisons else {}
 
 
 def _shown(number: float) -> str:

@@ -35,7 +35,7 @@ from dprisk.cli.options import (
     option,
     taken,
 )
-from dprisk.cli.printing import print_json, say
+from dprisk.cli.printing import print_csv, print_json, say
 from dprisk.cli.progress import live
 from dprisk.cli.subjects import read_threat, records_of
 from dprisk.errors import ParameterError, fail, require
@@ -86,6 +86,7 @@ def audit_command() -> Command:
             option("cluster", str, "Run on a dask cluster instead, as in tcp://host:8786.", metavar="ADDRESS"),
             option("store", FILE, "A file that keeps what is done: an interrupted audit goes on from it."),
             option("json", bool, "Print JSON instead of sentences."),
+            option("csv", bool, "Print CSV instead of sentences: a line for each number."),
         ],
     }
     examples = (
@@ -106,6 +107,7 @@ def _audit(**given: Any) -> None:
     context = click.get_current_context()
     subjects = [given[subject] for subject in ("code", "mechanism", "outputs")]
     require(subjects.count(None) == 2, "Give either --mechanism, PACKAGE.MODULE:FUNCTION, or a file of --outputs.")
+    require(not (given["json"] and given["csv"]), "Choose one of --json and --csv.")
     typed = {name for name in given if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
     interrupted = False
     try:
@@ -116,6 +118,8 @@ def _audit(**given: Any) -> None:
         click.echo(err=True)  # behind ^C
     if given["json"]:
         print_json(report.to_dict())
+    elif given["csv"]:
+        print_csv(report.table())
     else:
         say(_told(report))
     context.exit(INTERRUPTED if interrupted else VIOLATED if report.verdict == "violated" else 0)
@@ -263,7 +267,7 @@ def _records(text: str) -> list[Any]:
 
 
 def _recorded(given: Options, typed: set[str]) -> AuditReport:
-    for name in sorted(typed - {"outputs", "claim", "delta", "alpha", "seed", "json"}):
+    for name in sorted(typed - {"outputs", "claim", "delta", "alpha", "seed", "json", "csv"}):
         fail(f"{flag(name)} has no meaning with --outputs, which are runs of the past.")
     require(given["claim"] is not None, "--claim is missing: which epsilon does the code promise?")
     claim = ApproxDP(given["claim"], given["delta"] or 0.0)

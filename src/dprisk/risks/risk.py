@@ -99,6 +99,10 @@ class Risk(Assessment):
     def _promises(self) -> Mechanism:
         return self.mechanism
 
+    @property
+    def _compares_quickly(self) -> bool:
+        return self.mechanism.guarantee_is_quick
+
     @cached_property
     def bounds(self) -> WorstCase:
         """What the mechanism's guarantee alone would tell, for comparison."""

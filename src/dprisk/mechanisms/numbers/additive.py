@@ -57,7 +57,7 @@ class Positioned(Mechanism):
 
     @property
     def units(self) -> str:
-        return f"for records from {self.positions.min():g} to {self.positions.max():g}" if self.spread > 0 else ""
+        return f"on a scale from {self.positions.min():g} to {self.positions.max():g}" if self.spread > 0 else ""
 
 
 class WithLaplace(Positioned):
