@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from functools import cached_property
+from statistics import NormalDist
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
-import scipy
 
 from dprisk.errors import GuaranteeError, as_epsilon, as_number, require
 from dprisk.guarantees.curves import Knots
@@ -100,8 +100,11 @@ class Guarantee(Adjustable):
             return math.inf
         alpha, beta = self.knots
         ends = (np.minimum(alpha, beta) < END) & (np.maximum(alpha, beta) > 1 - END)
-        mu = -scipy.special.ndtri(alpha[~ends]) - scipy.special.ndtri(beta[~ends])
-        return float(mu.max(initial=0.0)) * (1 + 1e-12)
+        inner = list(zip(alpha[~ends].tolist(), beta[~ends].tolist(), strict=True))
+        if any(min(knot) <= 0 for knot in inner):
+            return math.inf
+        quantile = NormalDist().inv_cdf  # which takes no import of scipy.special, that quick answers do without
+        return max([0.0, *(-quantile(place) - quantile(height) for place, height in inner)]) * (1 + 1e-12)
 
     def largest_gap(self, low: float, high: float) -> float:
         """max 1 - f(alpha) - alpha over low <= alpha <= high.
