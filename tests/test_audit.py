@@ -799,7 +799,7 @@ def test_recorded_outputs_raise_no_more_false_alarms_than_promised(tmp_path: Pat
         ("--mechanism grr --epsilon 1 --size 5 --timeout 1", "--timeout is for code"),
         ("--mechanism grr --epsilon 1 --size 5 --delta 0.1", "--delta is part of a claim"),
         ("--mechanism grr --epsilon 1 --size 5 --runs 0", "runs must be a whole number"),
-        ("--mechanism grr --epsilon 1 --size 5 --jobs 0", "n_jobs must be a whole number"),
+        ("--mechanism grr --epsilon 1 --size 5 --jobs 0", "--jobs must be a whole number"),
         ("--mechanism grr --epsilon 1 --size 5 --seed -1", "seed must be a whole number"),
         ("--mechanism grr --epsilon 1 --size 5 --alpha 1", "must lie strictly between 0 and 1"),
         ("--mechanism grr --epsilon 1 --size 5 --jobs 2 --cluster tcp://here:1", "--jobs are local workers"),

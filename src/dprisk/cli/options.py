@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from dprisk.catalogue import PRIORS, SUCCESS, Catalogue, Entry, Option
-from dprisk.errors import DpriskError
+from dprisk.errors import DpriskError, InputFileError
 
+COMMANDLINE = ParameterSource.COMMANDLINE
 Options = dict[str, Any]
 Sections = Mapping[str, Sequence[click.Parameter]]
 FEW = 3  # names that are listed before the meaning of an option that only they take
@@ -61,15 +63,11 @@ class Command(click.Command):
         """Run it."""
         try:
             return super().invoke(context)
+        except InputFileError:
+            raise  # whose names are those in the file
         except DpriskError as problem:
-            raise click.ClickException(self._as_typed(str(problem))) from problem
-
-    def _as_typed(self, message: str) -> str:
-        """A message of the library, with the names of options as they are typed."""
-        for name, typed in {"n_jobs": "jobs", **{str(known.name): str(known.name) for known in self.params}}.items():
-            anywhere = rf"|\b{name}\b" if "_" in name else ""
-            message = re.sub(rf"^{name}\b|`{name}`{anywhere}", flag(typed), message)
-        return message
+            typed = [name for name in context.params if context.get_parameter_source(name) is COMMANDLINE]
+            raise click.ClickException(_as_typed(str(problem), typed)) from problem
 
     def format_help_text(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         """What it does, then examples, which are not wrapped so that they can be copied."""
@@ -89,6 +87,15 @@ class Command(click.Command):
         for register in self.registers:
             with formatter.section(register.plural.capitalize()):
                 formatter.write_dl([(entry.name, entry.title) for entry in register])
+
+
+def _as_typed(message: str, options: Sequence[str]) -> str:
+    """A message of the library, with the names of some options as they are typed."""
+    for name in options:
+        known = "n_jobs" if name == "jobs" else name
+        anywhere = rf"|\b{known}\b" if "_" in known else ""
+        message = re.sub(rf"^{known}\b|`{known}`{anywhere}", flag(name), message)
+    return message
 
 
 class EntryOption(click.Option):
