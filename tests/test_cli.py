@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dprisk import GRR, OUE, Density, Line, Prior, Ring, SubsetSelection, Threat, assess
+from dprisk import GRR, OUE, Density, Gaussian, Line, Prior, Ring, SubsetSelection, Threat, assess, calibrate
 from dprisk.cli import main
-from dprisk.mechanisms import SHE, THE, OnInterval, UnaryEncoding
+from dprisk.mechanisms import SHE, THE, DiscreteGaussian, OnInterval, UnaryEncoding
 
 
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, str, str]:
@@ -164,7 +164,12 @@ def test_an_estimate_is_marked(capsys: pytest.CaptureFixture[str], monkeypatch: 
         ("--epsilon 1", "Give either --mechanism or --guarantee"),
         ("--mechanism grr --epsilon 1 --size 5 --noise 3", "No such option '--noise'"),
         ("--mechanism grr --epsilon 1 --size 5 --space ring", "--space has no meaning without --within"),
-        ("--mechanism laplace --epsilon 1 --prior {counts}", "rise in equal steps"),
+        ("--mechanism geometric --epsilon 1 --prior {counts}", "rise in equal steps"),
+        (
+            "--mechanism laplace --epsilon 1 --prior {prior}",
+            "adds noise to numbers; the label 'a' is no number",
+        ),
+        ("--mechanism gaussian --sigma 1 --prior {mixed}", "the label '65+' is no number"),
         ("--mechanism grr --epsilon 1 --size 5 --prior uniform:3", "takes no number"),
         ("--mechanism grr --epsilon 1 --size 5 --seed -1", "a whole number of at least 0"),
         ("--mechanism grr --epsilon 1 --size 5 --runs 1", "at least 2"),
@@ -304,6 +309,36 @@ def test_noise_is_calibrated(capsys: pytest.CaptureFixture[str], monkeypatch: py
     code, _, err = run(capsys, monkeypatch, "calibrate", "--mechanism", "laplace", "--size", "10")
     assert code == 2
     assert "Give exactly one goal: --advantage, --success, --tpr with --fpr, or --to-epsilon" in err
+
+
+def test_noise_has_the_units_of_the_records(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, files: dict[str, str]
+) -> None:
+    """Hours are hours: a sigma on a scale from 0 to 100 is a hundred times that for records from 0 to 1."""
+
+    def told(line: str) -> Any:
+        return json.loads(run(capsys, monkeypatch, *line.split(), "--json")[1])
+
+    hours = Path(__file__).parents[1] / "docs" / "examples" / "adult-hours.csv"
+    found = told(f"calibrate --mechanism gaussian --prior {hours} --advantage 0.05")
+    fraction = calibrate(Gaussian(101, 1.0), Threat(Prior.from_csv(hours)), advantage=0.05)
+    assert found["sigma"] == pytest.approx(100 * fraction.value, rel=1e-9)
+    assert found["sigma"] == pytest.approx(22.8, abs=0.05)
+    assert found["comparisons"]["epsilon_at_delta_1e-5"] == pytest.approx(27.7, abs=0.05)
+    assert found["utility"]["95 % error"] == pytest.approx(1.96 * found["sigma"], rel=1e-4)
+    assert (
+        "on a scale from 0 to 100"
+        in run(
+            capsys, monkeypatch, *["calibrate", "--mechanism", "gaussian", "--prior", str(hours), "--advantage", "0.05"]
+        )[1]
+    )
+    uneven = told("assess --mechanism gaussian --sigma 9 --prior {counts}".format(**files))
+    expected = assess(Gaussian([10, 20, 40], 9.0), Threat(Prior([0.5, 0.3, 0.2])))
+    assert uneven["advantage"] == pytest.approx(expected.advantage, abs=1e-12)
+    for name, made in (("gaussian", Gaussian), ("discrete-gaussian", DiscreteGaussian)):
+        counted = told(f"assess --mechanism {name} --sigma 2 --size 6")
+        expected = assess(made(range(6), 2.0), Threat(Prior.uniform(6)))
+        assert counted["advantage"] == pytest.approx(expected.advantage, abs=1e-12)
 
 
 def test_the_register_is_shown(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

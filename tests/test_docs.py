@@ -31,6 +31,14 @@ def test_there_are_commands_to_check() -> None:
     assert len(COMMANDS) >= 2
 
 
+def test_the_readme_has_no_link_that_breaks_where_only_the_readme_is_shown() -> None:
+    """A package index shows it without the files beside it: it names pages by their paths instead."""
+    text = (ROOT / "README.md").read_text()
+    assert re.findall(r"\]\((?!https?://|#)[^)]*\)", text) == []
+    for path in re.findall(r"`(docs/[^`]+)`", text):
+        assert (ROOT / path).is_file()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("command", "shown"), COMMANDS, ids=[command for command, _ in COMMANDS])
 def test_a_command_prints_what_the_page_shows(command: str, shown: str) -> None:

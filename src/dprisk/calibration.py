@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 
 from dprisk.answers import Answer, Row
+from dprisk.comparisons import Compared, Comparisons
 from dprisk.errors import ParameterError, as_number, fail, require
 from dprisk.mechanisms import Mechanism
 from dprisk.pictures import Curve, Curves, draw
 from dprisk.pictures.picture import GREY
 from dprisk.risks import Assessment, WorstCase, at_most, risk_of
-from dprisk.search import Found, Measure, required_parameter, weakest
+from dprisk.rounding import plain, significant_down, significant_up, written_out
+from dprisk.search import Found, Measure, Progress, required_parameter, weakest
 from dprisk.sweeps import sweep
 from dprisk.threat import Threat
 from dprisk.values import Adjustable, Parameter
@@ -37,7 +39,7 @@ class Alternative(Found):
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Calibration(Found, Answer):
+class Calibration(Found, Compared, Answer):
     """The weakest noise found that keeps the goal: the `value` of the parameter, and the `subject` that has it.
 
     It is `unlimited` if the goal is kept however weak the noise is.
@@ -111,12 +113,22 @@ class Calibration(Found, Answer):
     @cached_property
     def utility(self) -> dict[str, float]:
         """What the noise costs, here and under the alternatives: smaller is better."""
-        chosen = {"": self.subject} | {f" by {other.name}": other.subject for other in self.alternatives}
+        found = {"": self, **{f" by {other.name}": other for other in self.alternatives}}
+        chosen = {by: choice.subject for by, choice in found.items() if not choice.unlimited}
         return {name + by: number for by, subject in chosen.items() for name, number in subject.error().items()}
 
     @property
+    def _promises(self) -> Any:
+        return self.subject
+
+    @cached_property
+    def comparisons(self) -> Comparisons | None:
+        """As of any answer; None where the goal needs no noise, so that there is nothing to promise."""
+        return None if self.unlimited else super().comparisons
+
+    @property
     def about(self) -> str:
-        return str(self.subject.brief())
+        return f"{type(self.template).__name__}, any {self.parameter}" if self.unlimited else str(self.subject.brief())
 
     @property
     def numbers(self) -> dict[str, Any]:
@@ -124,17 +136,25 @@ class Calibration(Found, Answer):
 
     @property
     def rows(self) -> list[Row]:
+        scale = f", {self.template.units}" if self.template.units else ""
         return [
-            (self.parameter, _shown(self), f"keeps {self.goal}"),
-            *((f"achieved {what}", f"{number:.6g}", self._how(what)) for what, number in self.achieved.items()),
-            *((f"{self.parameter} by {other.name}", _shown(other), other.meaning) for other in self.alternatives),
-            *((what, f"{number:.6g}", "") for what, number in self.utility.items()),
+            (self.parameter, self._shown(self), f"keeps {self.goal}{'' if self._knob.rises else scale}"),
+            *((f"achieved {what}", plain(number), self._how(what)) for what, number in self.achieved.items()),
+            *((f"{self.parameter} by {other.name}", self._shown(other), other.meaning) for other in self.alternatives),
+            *((what, written_out(f"{number:.4g}"), self.template.units) for what, number in self.utility.items()),
+            *([] if self.unlimited else self._comparison_rows),
         ]
 
     def _how(self, what: str) -> str:
         """What is said beside an achieved number: of a mechanism it is exact unless the guarantee stands in for it."""
         stands_in = isinstance(self.risk, WorstCase) and isinstance(self.subject, Mechanism)
         return "at most: the worst that the guarantee allows" if stands_in and what != "baseline" else ""
+
+    def _shown(self, found: Found) -> str:
+        """A parameter rounded to the safe side."""
+        if found.unlimited:
+            return "any"
+        return significant_down(found.value, 4) if self._knob.rises else significant_up(found.value, 4)
 
     def sentence(self) -> str:
         """What to choose, rounded to the safe side, so that the printed number keeps the promise too."""
@@ -177,6 +197,7 @@ class Calibration(Found, Answer):
             "source": self.source,
             "alternatives": {other.name: None if other.unlimited else other.value for other in self.alternatives},
             "utility": self.utility,
+            "comparisons": self.compared or None,
         }
 
     def __repr__(self) -> str:
@@ -192,6 +213,7 @@ def calibrate(
     success: float | None = None,
     tpr_at_fpr: tuple[float, float] | None = None,
     epsilon: float | tuple[float, float] | None = None,
+    progress: Progress | None = None,
 ) -> Calibration:
     """The weakest noise that keeps one goal.
 
@@ -200,7 +222,7 @@ def calibrate(
     advantage or a success against the threat (of a mechanism whose risk can only be estimated, the worst that its
     guarantee allows), a true positive rate at a false positive rate, or an epsilon (with a
     delta, as a pair). Without a threat, the advantage is that of telling two neighbouring data sets apart: the total
-    variation.
+    variation. `progress` is told each value that is tried, and what the goal limits there.
 
     >>> from dprisk import GRR, Prior, Threat
     >>> calibrate(GRR(100, epsilon=1.0), Threat(Prior.uniform(100)), advantage=0.1)
@@ -211,7 +233,7 @@ def calibrate(
     require(threat is None or isinstance(threat, Threat), f"A {type(threat).__name__} is not a Threat.", ParameterError)
     require(len(given) == 1, f"Give exactly one goal of {', '.join(goals)}; got {', '.join(given) or 'none'}.")
     measure, target, goal = _goal(given[0], goals[given[0]], threat)
-    found = weakest(template, measure, target)
+    found = weakest(template, measure, target, progress)
     return Calibration(**vars(found), template=template, threat=threat, kind=given[0], goal=goal, target=target)
 
 
@@ -255,7 +277,3 @@ def _total_variation(subject: Any) -> float:
 
 def _true_positive_rate(subject: Any, false_positive_rate: float) -> float:
     return 1 - float(subject.guarantee().tradeoff(false_positive_rate))
-
-
-def _shown(found: Found) -> str:
-    return "any" if found.unlimited else f"{found.value:.6g}"

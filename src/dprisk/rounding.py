@@ -4,18 +4,23 @@ import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 
+def written_out(number: str) -> str:
+    """The same number without an exponent, unless it has many places: 22790 instead of 2.279e+04."""
+    return f"{Decimal(number):f}" if "e+" in number and float(number) < 1e9 else number
+
+
 def significant_up(value: float, digits: int = 6) -> str:
     """An upper bound to so many significant digits, never printed below its value."""
     if value <= 0 or not math.isfinite(value):
         return f"{value:g}"
     step = 10.0 ** (math.floor(math.log10(value)) + 1 - digits)
     shown = f"{value:.{digits}g}"
-    return shown if float(shown) >= value else f"{float(shown) + step:.{digits}g}"
+    return written_out(shown if float(shown) >= value else f"{float(shown) + step:.{digits}g}")
 
 
 def significant_down(value: float, digits: int) -> str:
     """A lower bound to so many significant digits; noise in the last binary digits is no reason to round."""
-    return f"{float(Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(f'{value:.12g}')):g}"
+    return written_out(f"{float(Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(f'{value:.12g}')):g}")
 
 
 def decimals_down(value: float, digits: int) -> str:
@@ -38,7 +43,7 @@ def sure(alpha: float) -> str:
 
 def plain(value: float) -> str:
     """Four decimals, or three significant digits where these would vanish: for numbers that are no bounds."""
-    return f"{value:.4f}" if value >= 0.001 or value == 0 else f"{value:.2e}"
+    return f"{value:.4f}" if value >= 0.001 or value == 0 else f"{value:.3g}"
 
 
 def round_number_of_people(*shares: float) -> int:

@@ -11,6 +11,7 @@ from dprisk.errors import GuaranteeError, fail
 from dprisk.values import Adjustable, Parameter, refuse_kind
 
 Measure = Callable[[Any], float]
+Progress = Callable[[float, float], None]  # a parameter that was tried, and the measure there
 NOISE = 1e-5  # how closely a target is met where the risk comes from an accountant
 NOT_KEPT = "The strongest noise that was tried still has {:g}, above the target {:g}."
 SMALLEST, LARGEST = 1e-9, 1e9  # parameters that are tried before a target counts as out of reach, or as met anyhow
@@ -32,8 +33,15 @@ class _Line:
     Remembers what it has built: near the end of a search the same place is asked for again.
     """
 
-    def __init__(self, parameter: Parameter, build: Callable[[float], Adjustable], measure: Measure) -> None:
+    def __init__(
+        self,
+        parameter: Parameter,
+        build: Callable[[float], Adjustable],
+        measure: Measure,
+        progress: Progress | None = None,
+    ) -> None:
         self._build, self._measure, self._sign = build, measure, 1.0 if parameter.rises else -1.0
+        self._progress = progress
         self._seen: dict[float, tuple[Adjustable, float]] = {}
 
     def parameter(self, x: float) -> float:
@@ -45,6 +53,8 @@ class _Line:
             if len(self._seen) >= 8:  # privacy loss distributions are large
                 del self._seen[next(iter(self._seen))]
             self._seen[x] = subject, self._measure(subject)
+            if self._progress is not None:
+                self._progress(self.parameter(x), self._seen[x][1])
         return self._seen[x]
 
     def risk(self, x: float) -> float:
@@ -54,10 +64,10 @@ class _Line:
         return Found(self.parameter(x), *self.at(x), unlimited)
 
 
-def weakest(template: Adjustable, measure: Measure, target: float) -> Found:
-    """The weakest noise of a template at which the measure is at most the target."""
+def weakest(template: Adjustable, measure: Measure, target: float, progress: Progress | None = None) -> Found:
+    """The weakest noise of a template at which the measure is at most the target; `progress` is told what is tried."""
     parameter = required_parameter(template)
-    line = _Line(parameter, template.with_parameter, measure)
+    line = _Line(parameter, template.with_parameter, measure, progress)
     if not template.sketches:
         low, high = _bracket(line.risk, target)
         if low == high:
@@ -67,7 +77,7 @@ def weakest(template: Adjustable, measure: Measure, target: float) -> Found:
         return Found(LARGEST if parameter.rises else SMALLEST, template.without_noise, left, unlimited=True)
     roots: list[float] = []
     slope = 0.0
-    for sketch in (_Line(parameter, build, measure) for build in template.sketches):
+    for sketch in (_Line(parameter, build, measure, progress) for build in template.sketches):
         if roots:
             x, slope = _follow(sketch.risk, target, roots[-1], slope, tolerance=0.02)
         else:

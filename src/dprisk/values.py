@@ -182,11 +182,20 @@ class Adjustable(Value):
         parameter = self.parameter
         if parameter is None:
             fail(f"{self!r} is fixed as it is: it has no parameter to set.", MechanismError)
+        takes = _signature(type(self)).parameters
+        if parameter.name not in takes:
+            told = f"it is made with {', '.join(takes)}; name the parameter like one of these, or write with_parameter"
+            fail(f"{type(self).__name__} has the parameter {parameter.name}, but {told}.", MechanismError)
         return self.replace(**{parameter.name: value})
 
     def error(self) -> dict[str, float]:
         """The usual measure of what the noise costs, by its name; empty where there is none."""
         return {}
+
+    @property
+    def units(self) -> str:
+        """What noise and errors are measured in, in words; empty where they have no units."""
+        return ""
 
     @property
     def sketches(self) -> Sequence[Callable[[float], Any]]:
@@ -250,8 +259,10 @@ def written(value: Any) -> str:
     if isinstance(plain, float):
         return f"{plain:g}" if float(f"{plain:g}") == plain and abs(plain) < 1e300 else repr(plain)
     if isinstance(plain, np.ndarray):
-        too_long = plain.size > SHORT or plain.ndim > 2
-        return f"<{' x '.join(map(str, plain.shape))} numbers>" if too_long else written(plain.tolist())
+        if plain.size <= SHORT and plain.ndim <= 2:
+            return written(plain.tolist())
+        ends = f" from {plain.min():g} to {plain.max():g}" if plain.ndim == 1 and plain.dtype.kind in "iuf" else ""
+        return f"<{' x '.join(map(str, plain.shape))} numbers{ends}>"
     if isinstance(plain, list | tuple | Mapping):
         return _written_out(plain) if len(plain) <= SHORT else f"<{len(plain)} entries>"
     text = f"<{plain.__qualname__}>" if hasattr(plain, "__qualname__") else repr(plain)

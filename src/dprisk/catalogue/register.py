@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from dprisk.errors import fail, require
+import numpy as np
+
+from dprisk.errors import as_size, fail, require
 from dprisk.registers import Register
 from dprisk.threat.density import Density
 
@@ -40,7 +42,7 @@ class Entry:
     The `title` says what it is, the `explanation` in one line what it does. Names, titles and `aliases` all lead to it.
 
     `build` takes the options by name. What it is told of the records comes first: their "number"; their number, which
-    it takes to rise in equal steps ("spaced"); their "places", a list of numbers, or their number for equal steps; or
+    it takes to rise in equal steps ("spaced"); their "places", a list of numbers, or their number for 0, 1, 2, ...; or
     "nothing", and then a mechanism or a prior brings its own.
 
     With `one_of`, exactly one of these sets of options is given. `unset` builds what is calibrated, if that is another
@@ -105,7 +107,10 @@ class Entry:
             if self.numbers is None:
                 fail(f"{self.name} takes records that can be listed, not any number of an interval.")
             return self.numbers(low=records.low, high=records.high, **chosen)
-        return build(**chosen) if self.records == "nothing" else build(records, **chosen)
+        if self.records == "nothing":
+            return build(**chosen)
+        counted = self.records == "places" and isinstance(records, int)
+        return build(np.arange(as_size(records)) if counted else records, **chosen)
 
     def _check(self, chosen: Mapping[str, Any], write: Write, besides: str = "") -> None:
         """Refuse what it does not take and what is none of the choices, and ask for what is missing."""

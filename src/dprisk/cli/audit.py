@@ -12,8 +12,9 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from dprisk.attacks import make
+from dprisk.attacks import NAMED, make
 from dprisk.attacks.estimate import Guesser
+from dprisk.attacks.named import MORE
 from dprisk.auditing import AuditInterrupted, Look, Running, as_target, audit, audit_recorded, recorded
 from dprisk.auditing.certify.anytime import anytime_epsilon
 from dprisk.auditing.certify.counts import Counts
@@ -35,9 +36,9 @@ from dprisk.cli.options import (
     option,
     taken,
 )
+from dprisk.cli.printing import print_csv, print_json, say
 from dprisk.cli.progress import live
-from dprisk.cli.subjects import read_survey, read_threat, survey_records, survey_threat
-from dprisk.cli.tables import show_json
+from dprisk.cli.subjects import read_survey, read_threat, records_of, survey_records, survey_threat
 from dprisk.errors import ParameterError, fail, require
 from dprisk.guarantees import ApproxDP
 from dprisk.mechanisms import Mechanism
@@ -55,46 +56,61 @@ PATIENCE = "5s"  # for a cluster to answer, and to come back when it was lost
 def audit_command() -> Command:
     """`dprisk audit`, with the names that the catalogue has now."""
     sections = of_entries(MECHANISMS) | {
-        "Code": [
+        "Or your code": [
             click.Argument(["code"], required=False, metavar="[PACKAGE.MODULE:FUNCTION]"),
-            option("records", str, "Its possible records, as in 0..9 or low,middle,high."),
-            name_in(MECHANISMS, "family", "The mechanism that it claims to be, at the epsilon of the --claim."),
-            option("batch", bool, "It takes many records at once and returns an output for each."),
-            option("timeout", float, "Seconds that one call may take."),
-            option("outputs", FILE, "Instead of code: a file of recorded runs, with columns record and output."),
+            option("records", str, "The possible records of the code, as in 0..9 or low,middle,high."),
+            name_in(MECHANISMS, "family", "The mechanism that the code claims to be, at the epsilon of the --claim."),
+            option("batch", bool, "The code takes many records at once and returns an output for each."),
+            option("timeout", float, "How many seconds one call may take."),
+            option(
+                "outputs", FILE, "Instead of code: a CSV file of recorded runs, with columns `record` and `output`."
+            ),
         ],
         "Claim": [
-            option("claim", float, "The claimed epsilon; that of the mechanism if left out."),
-            option("delta", float, "The claimed delta, the chance with which epsilon may fail; 0 if left out."),
+            option("claim", float, "The claimed epsilon; with --mechanism, its own if left out."),
+            option("delta", float, "The claimed delta, the chance that epsilon fails; 0 if left out."),
         ],
         "Table": of_a_table(),
         "Records and attacker": of_the_attacker(),
         "Audit": [
             option("runs", int, "How often the code is run.", default=100_000, show_default=True),
-            option("alpha", float, "Chance that the certificate is wrong.", default=0.01, show_default=True),
-            option("seed", int, "Same seed, same report.", default=0, show_default=True),
-            option("attack", str, "Guess by this attack of `dprisk catalogue`, not by the likelihood.", metavar="NAME"),
-            option("designs", int, "Sets of suspects that share the runs.", default=1, show_default=True),
+            option("alpha", float, "Chance that the certified epsilon is too large.", default=0.01, show_default=True),
+            option(
+                "seed",
+                int,
+                "A whole number that fixes all that is random.",
+                default=0,
+                show_default=True,
+            ),
+            option("attack", str, "Guess by this attack, one of those that `dprisk catalogue` lists.", metavar="NAME"),
+            option("designs", int, "How many sets of suspected records share the runs.", default=1, show_default=True),
             option("stop_early", bool, "Stop as soon as the claim is refuted."),
-            option("jobs", int, "Worker processes.", default=1, show_default=True),
+            option("jobs", int, "How many processes run the code at the same time.", default=1, show_default=True),
             option("cluster", str, "Run on a dask cluster instead, as in tcp://host:8786.", metavar="ADDRESS"),
-            option("store", FILE, "Record finished blocks here, and go on from them."),
+            option("store", FILE, "A file that keeps what is done: an interrupted audit goes on from it."),
             option("json", bool, "Print JSON instead of sentences."),
+            option("csv", bool, "Print CSV instead of sentences: a line for each number."),
         ],
     }
-    return Command("audit", _audit, sections, (MECHANISMS,))
+    examples = (
+        "--mechanism oue --epsilon 2 --size 100",
+        "mypackage.noise:privatise --records 0..9 --claim 1",
+        "--outputs runs.csv --claim 1",
+    )
+    return Command("audit", _audit, sections, (MECHANISMS,), examples)
 
 
 def _audit(**given: Any) -> None:
     """Does this code keep its promise?
 
-    Runs a mechanism, a function or recorded outputs against a claimed epsilon. Certifies a lower bound on the true
-    epsilon. Ends with code 1 if the claim is violated. With --prior, --knows or --within it measures what that
-    attacker gains; without them it looks for the leak wherever it shows best.
+    Runs a mechanism or a function of yours many times, or takes recorded runs, and finds an epsilon that the true one
+    is not below. Ends with exit code 1 if that breaks the claim. With --prior, --knows or --within it measures what
+    this attacker gains; without them it looks wherever a leak shows best.
     """
     context = click.get_current_context()
     subjects = [given[subject] for subject in ("code", "mechanism", "outputs")]
     require(subjects.count(None) == 2, "Give either --mechanism, PACKAGE.MODULE:FUNCTION, or a file of --outputs.")
+    require(not (given["json"] and given["csv"]), "Choose one of --json and --csv.")
     typed = {name for name in given if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
     interrupted = False
     try:
@@ -104,9 +120,11 @@ def _audit(**given: Any) -> None:
         report, interrupted = stop.report, True
         click.echo(err=True)  # behind ^C
     if given["json"]:
-        show_json(report.to_dict())
+        print_json(report.to_dict())
+    elif given["csv"]:
+        print_csv(report.table())
     else:
-        click.echo(_told(report))
+        say(_told(report))
     context.exit(INTERRUPTED if interrupted else VIOLATED if report.verdict == "violated" else 0)
 
 
@@ -166,6 +184,10 @@ def _attack(name: str | None, mechanism: Mechanism | None, threat: Threat | None
         return None
     if mechanism is None:
         return fail("--attack needs to know what outputs mean: give the --family of the code.")
+    for need in NAMED[name].needs:
+        if need not in ("mechanism", "threat", "prior"):
+            told = f"--attack {name} needs {MORE.get(need, need)}, which only Python can give"
+            fail(f"{told}: make({NAMED[name].name!r}, mechanism, threat, {need}=...) in dprisk.attacks.")
     return make(name, mechanism, threat or Threat(Prior.uniform(mechanism.size)))
 
 
@@ -202,9 +224,9 @@ def _mechanism(given: Options, prior: Prior | None, survey: Survey | None) -> Me
         require(given[name] in (None, False), f"{flag(name)} is for code; {instead}.")
     size = given["size"] if prior is None else prior.size
     require(size is not None or entry.records == "nothing", "--size is missing: how many possible records are there?")
-    made: Mechanism = entry.make(taken(entry, given), size if survey is None else survey_records(entry, survey), flag)
     if survey is not None:
-        return survey.randomised(made)
+        return survey.randomised(entry.make(taken(entry, given), survey_records(entry, survey), flag))
+    made: Mechanism = entry.make(taken(entry, given), size if prior is None else records_of(prior, entry), flag)
     if given["size"] not in (None, made.size):
         fail(f"--size says {given['size']} records, the {entry.name} has {made.size}.")
     return made
@@ -261,7 +283,7 @@ def _records(text: str) -> list[Any]:
 
 
 def _recorded(given: Options, typed: set[str]) -> AuditReport:
-    for name in sorted(typed - {"outputs", "claim", "delta", "alpha", "seed", "json"}):
+    for name in sorted(typed - {"outputs", "claim", "delta", "alpha", "seed", "json", "csv"}):
         fail(f"{flag(name)} has no meaning with --outputs, which are runs of the past.")
     require(given["claim"] is not None, "--claim is missing: which epsilon does the code promise?")
     claim = ApproxDP(given["claim"], given["delta"] or 0.0)

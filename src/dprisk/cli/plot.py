@@ -33,9 +33,9 @@ def plot_command() -> Command:
     """`dprisk plot`, with the names that the catalogue has now."""
     registers = (MECHANISMS, GUARANTEES)
     sections = of_entries(*registers)
-    for register in registers:
+    for register, heading in zip(registers, list(sections), strict=True):
         choice = _names_in(register, f"One of the names below; {SEVERAL}")
-        sections[register.kind.capitalize()] = [choice, *sections[register.kind.capitalize()][1:]]
+        sections[heading] = [choice, *sections[heading][1:]]
     attacker = [it for it in of_the_attacker() if it.name != "prior"]
     prior = option("prior", str, f"{prior_names()}; {SEVERAL}", metavar="PRIOR", multiple=True, show_default="uniform")
     release = option("release", FILE, "Instead of a mechanism: a release file, as for `dprisk assess`.")
@@ -48,8 +48,12 @@ def plot_command() -> Command:
         option("json", bool, "Print the numbers as JSON."),
         option("csv", bool, "Print the numbers as CSV."),
     ]
-    sections |= {"Release": [release], "Records and attacker": [prior, *attacker], "Answer": answer}
-    return Command("plot", _plot, with_ranges(sections, POINTS), registers)
+    sections |= {"Or a release in a file": [release], "Records and attacker": [prior, *attacker], "Answer": answer}
+    examples = (
+        "--mechanism grr --mechanism oue --epsilon 0.1..8 --size 100 --out risk.svg",
+        "--mechanism laplace --epsilon 1 --prior hours.csv --within 0..20 --out distances.png",
+    )
+    return Command("plot", _plot, with_ranges(sections, POINTS), registers, examples)
 
 
 def _names_in(register: Catalogue, meaning: str) -> click.Option:
@@ -66,8 +70,7 @@ def _plot(**given: Any) -> None:
     """What does it risk, over a range of noise, distances or priors?
 
     Several numbers (0.1,0.5,1) or a range (0.1..5, or 0.1..5:20 for 20 points) for the parameter or for --within become
-    curves; so do several mechanisms, guarantees or priors. Example: dprisk plot --mechanism grr --mechanism oue
-    --epsilon 0.1..8 --size 100 --out risk.svg
+    curves; so do several mechanisms, guarantees or priors.
     """
     out, as_text = given["out"], not (given["json"] or given["csv"])
     require(out or not as_text, "Say where to: --out risk.svg (or .png), or --json or --csv.")
@@ -108,7 +111,7 @@ def _of_entries(given: Options, ranges: dict[str, tuple[float, ...]]) -> tuple[A
         own["mechanism" if called in given["mechanism"] else "guarantee"] = entry
         threats = _by_prior(own, lambda now, entry=entry: read_threat(now, entry))  # type: ignore[misc]
         options = {name: given[name] for name in entry.takes if given[name] is not None}
-        subjects[called] = adjustable(entry, options, ranges, records_of(next(iter(threats.values()))))
+        subjects[called] = adjustable(entry, options, ranges, records_of(next(iter(threats.values())).prior, entry))
     return subjects if len(subjects) > 1 else next(iter(subjects.values())), threats
 
 

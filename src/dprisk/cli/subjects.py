@@ -43,7 +43,7 @@ def described(given: Options, template: bool = False, ranges: Mapping[str, Any] 
         return Described(planned.mechanism, threat, planned.describe(given["prior"], template))
     entry, survey = chosen(given), read_survey(given)
     threat = read_threat(given, entry) if survey is None else survey_threat(given, entry, survey)
-    records = records_of(threat) if survey is None else survey_records(entry, survey)
+    records = records_of(threat.prior, entry) if survey is None else survey_records(entry, survey)
     options = taken(entry, given)
     made = entry.template(options, records, flag) if template else adjustable(entry, options, ranges, records)
     if not isinstance(made, Mechanism):
@@ -114,7 +114,7 @@ def survey_records(entry: Entry, survey: Survey) -> Any:
 
 def _require_places(entry: Entry | None, prior: Prior) -> None:
     """Refuse records that do not lie where a mechanism takes them to lie."""
-    if entry is not None and entry.records in ("spaced", "places") and math.isfinite(prior.size):
+    if entry is not None and entry.records == "spaced" and math.isfinite(prior.size):
         prior.require_even_spacing(f"The mechanism {entry.name}")
 
 
@@ -133,9 +133,27 @@ def read_threat(given: Options, entry: Entry | None, records: Sequence[Any] | No
     return Threat(prior, _knowledge(given["knows"], prior), success)
 
 
-def records_of(threat: Threat) -> Any:
-    """What an entry is told of the records: their number, or the interval that they may be any number of."""
-    return threat.prior.size if math.isfinite(threat.prior.size) else threat.prior
+def records_of(prior: Prior, entry: Entry) -> Any:
+    """What an entry is told of the records: their number, where they lie, or the interval of which they are any number.
+
+    Noise on numbers has the units of the labels.
+    """
+    if not math.isfinite(prior.size):
+        return prior
+    if entry.records != "places" or prior.labels is None:
+        return prior.size
+    for label in prior.labels:
+        require(
+            _is_number(label), f"{entry.name} adds noise to numbers; the label {label!r} is no number.", ThreatError
+        )
+    return prior.positions()
+
+
+def _is_number(label: Any) -> bool:
+    try:
+        return math.isfinite(float(label))
+    except (TypeError, ValueError):
+        return False
 
 
 def release_threat(given: Options, planned: ReleaseFile) -> Threat:

@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 
-from dprisk.cli.options import EntryOption, Options, Sections, flag
+from dprisk.cli.options import EntryOption, Number, Options, Sections, flag
+from dprisk.cli.printing import print_json
 from dprisk.cli.progress import live
-from dprisk.cli.tables import show, show_json
+from dprisk.cli.tables import show
 from dprisk.sweeps import Sweep, SweepInterrupted, numbers_in, sweep
 from dprisk.threat import Threat
 
@@ -18,7 +19,7 @@ INTERRUPTED = 130
 class Numbers(click.ParamType[Any]):
     """A number, or a tuple of several: `0.1,0.5,1`, `0.1..5` with so many points, `0.1..5:20` with 20."""
 
-    name = "float"
+    name = "number"
 
     def __init__(self, points: int) -> None:
         self._points = points
@@ -37,7 +38,11 @@ class Numbers(click.ParamType[Any]):
 def with_ranges(sections: Sections, points: int) -> Sections:
     """The same options, but those that take a number take several: the parameters of entries, and the distance."""
     for option in (option for options in sections.values() for option in options):
-        if option.type is click.FLOAT and (isinstance(option, EntryOption) or option.name == "within"):
+        if (
+            isinstance(option.type, Number)
+            and option.type.kind is float
+            and (isinstance(option, EntryOption) or option.name == "within")
+        ):
             option.type = Numbers(points)
     return sections
 
@@ -66,7 +71,7 @@ def show_sweep(found: Sweep, given: Options, echoed: Options, ranges: Mapping[st
     """As JSON, as CSV, or as a table with its sentence."""
     if given.get("json"):
         inputs = {name: value for name, value in echoed.items() if name not in ("json", "csv", "bounds", "out")}
-        show_json(found.to_dict() | {"inputs": inputs | {name: list(numbers) for name, numbers in ranges.items()}})
+        print_json(found.to_dict() | {"inputs": inputs | {name: list(numbers) for name, numbers in ranges.items()}})
     elif given.get("csv"):
         click.echo(found.to_csv(), nl=False)
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from functools import cached_property
+from statistics import NormalDist
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ from dprisk.values import Adjustable
 
 Relation = Literal["replace-one", "add-remove"]
 ROUNDING = 2.0**-51  # what adding up knots may lose, put on top to stay on the safe side
+END = 1e-14  # what adding up knots may lose near (0, 1) and (1, 0)
 LARGEST_EPSILON = 700.0  # e^epsilon must be a float
 
 
@@ -86,6 +88,23 @@ class Guarantee(Adjustable):
     def total_variation(self) -> float:
         """The largest total variation distance between the outputs on neighbours: delta_at(0)."""
         return self.delta_at(0.0)
+
+    @cached_property
+    def implied_mu(self) -> float:
+        """The least mu for which the curve shows mu-Gaussian DP, rounded up; infinite unless this is pure DP.
+
+        A Gaussian curve is convex, so it lies below a piecewise linear one if it does at the knots: mu is the largest
+        Phi^-1(1 - alpha) - Phi^-1(beta). A knot within rounding of an end of the curve is that end.
+        """
+        if not math.isfinite(self._pure_epsilon):
+            return math.inf
+        alpha, beta = self.knots
+        ends = (np.minimum(alpha, beta) < END) & (np.maximum(alpha, beta) > 1 - END)
+        inner = list(zip(alpha[~ends].tolist(), beta[~ends].tolist(), strict=True))
+        if any(min(knot) <= 0 for knot in inner):
+            return math.inf
+        quantile = NormalDist().inv_cdf  # which takes no import of scipy.special, that quick answers do without
+        return max([0.0, *(-quantile(place) - quantile(height) for place, height in inner)]) * (1 + 1e-12)
 
     def largest_gap(self, low: float, high: float) -> float:
         """max 1 - f(alpha) - alpha over low <= alpha <= high.

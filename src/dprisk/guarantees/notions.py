@@ -65,7 +65,8 @@ class ApproxDP(Guarantee):
         if delta >= self.total_variation:
             return 0.0
         share = (delta - self.delta) * (1 + math.exp(-self.epsilon)) / (1 - self.delta)
-        return max(0.0, self.epsilon + math.log1p(-share) * (1 - 1e-12))  # rounded up
+        found = self.epsilon + math.log1p(-share) * (1 - 1e-12)
+        return min(self.epsilon, max(0.0, found) * (1 + 1e-15))  # rounded up
 
     @cached_property
     def pairs(self) -> list[tuple[float, float]]:
@@ -152,6 +153,10 @@ class GaussianDP(Guarantee):
     def total_variation(self) -> float:
         """2 Phi(mu / 2) - 1."""
         return math.erf(self.mu / math.sqrt(8))
+
+    @property
+    def implied_mu(self) -> float:
+        return self.mu
 
     def crossing(self, slope: float) -> float:
         """By bisection on the curve itself, which the knots only approximate."""

@@ -211,6 +211,11 @@ class Mechanism(Adjustable):
         alpha, beta = (np.concatenate(part) for part in zip(*knots, strict=True))
         return TradeOff(alpha, beta, linear=True, epsilon=self.epsilon)
 
+    @property
+    def guarantee_is_quick(self) -> bool:
+        """Whether `guarantee` costs no more than going through the outputs once."""
+        return True
+
     def to_dict(self) -> dict[str, Any]:
         """The mechanism's kind, and what it was made with or chose itself, ready for JSON; long lists are left out."""
         told = {"kind": type(self).__name__, "size": self.size}
@@ -306,8 +311,16 @@ class Repeated(Wrapped):
 
     def guarantee(self) -> Guarantee:
         """All pairs of records where that is feasible, otherwise the composition of the single guarantee."""
-        listed = self.size**2 * self.n_outputs <= PAIRWISE_CELLS
-        return super().guarantee() if listed else self.mechanism.guarantee().compose(self.times)
+        return super().guarantee() if self._is_listed else self.mechanism.guarantee().compose(self.times)
+
+    @property
+    def guarantee_is_quick(self) -> bool:
+        """Unless a curve is composed, which takes a privacy loss distribution."""
+        return self._is_listed or not isinstance(self.mechanism.guarantee(), TradeOff)
+
+    @property
+    def _is_listed(self) -> bool:
+        return self.size**2 * self.n_outputs <= PAIRWISE_CELLS
 
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
         return np.stack([self.mechanism.sample(records, rng) for _ in range(self.times)], axis=1)

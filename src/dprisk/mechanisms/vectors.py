@@ -26,6 +26,7 @@ from dprisk.values import Parameter
 RANK = 1e-12  # directions in which the means spread less than this part of the widest are left out
 SOME = 64  # so many records show whether the means lie in few directions
 KEPT = 1e-10  # a distance may change by this part of the noise, or a hundredth of it of itself, when they are
+QUICK = 1 << 21  # numbers in the means up to which the spread is found within about a second
 STEPS = 1e-12  # by so much of themselves the steps of histogram encoding may differ
 
 
@@ -65,6 +66,11 @@ class VectorNoise(Mechanism):
         if step is not None:  # two coordinates differ, which takes no look at all pairs
             return step * (2 if self._metric == "cityblock" else math.sqrt(2))
         return max(float(rows.max()) for rows in self._distances(distinct))
+
+    @property
+    def guarantee_is_quick(self) -> bool:
+        """The spread compares all means with each other."""
+        return self.means.size <= QUICK
 
     def _distances(self, points: FloatArray) -> Iterator[FloatArray]:
         """The distances between all pairs of points, some rows at a time."""

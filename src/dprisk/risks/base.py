@@ -4,12 +4,13 @@ from abc import abstractmethod
 from typing import Any
 
 from dprisk.answers import Answer, Row
+from dprisk.comparisons import Compared
 from dprisk.pictures import Bar, Bars, draw
 from dprisk.rounding import plain
 from dprisk.threat import Threat
 
 
-class Assessment(Answer):
+class Assessment(Compared, Answer):
     """What the best attacker gains.
 
     `advantage` (RAD) is success on a participant minus success on somebody who did not take part, `success` (ReRo)
@@ -62,6 +63,7 @@ class Assessment(Answer):
             ("advantage (RAD)", self._shown("advantage"), "right on participants minus right on others"),
             ("normalised", normalised, "100 %: right on all participants, on no other"),
             *self._found(),
+            *self._comparison_rows,
         ]
 
     @abstractmethod
@@ -88,7 +90,8 @@ class Assessment(Answer):
         return draw(self.picture(), ax)
 
     def to_dict(self) -> dict[str, Any]:
-        return super().to_dict() | {"exact": self.exact, "threat": self.threat.describe()}
+        told = {"exact": self.exact, "threat": self.threat.describe(), "comparisons": self.compared or None}
+        return super().to_dict() | told
 
     def _goal(self) -> str:
         return "" if self.threat.success.is_exact else f" {self.threat.success.describe()}"

@@ -95,6 +95,14 @@ class Risk(Assessment):
     def source(self) -> str:
         return "exact" if self.exact else "estimate" if self.estimate else "certified bounds"
 
+    @property
+    def _promises(self) -> Mechanism:
+        return self.mechanism
+
+    @property
+    def _compares_quickly(self) -> bool:
+        return self.mechanism.guarantee_is_quick
+
     @cached_property
     def bounds(self) -> WorstCase:
         """What the mechanism's guarantee alone would tell, for comparison."""
@@ -125,6 +133,13 @@ class Risk(Assessment):
         prior, count = self.threat.prior, as_whole("count", count, least=0)
         order = prior.support[np.argsort(-self.by_record[prior.support], kind="stable")][:count]
         return [(prior.name(int(record)), float(self.by_record[record])) for record in order]
+
+    def of_records(self) -> list[tuple[str, Any, float]]:
+        """The advantage on each record, where there is a breakdown by record."""
+        with suppress(DpriskError):
+            prior = self.threat.prior
+            return [("advantage", prior.name(z), float(much)) for z, much in enumerate(self.by_record)]
+        return []
 
     def _shown(self, which: str) -> str:
         value = getattr(self, which)

@@ -30,6 +30,10 @@ class WorstCase(Assessment):
         self.guarantee.require_replace_one()
         self.threat.require_listed()
 
+    @property
+    def _promises(self) -> Guarantee:
+        return self.guarantee
+
     @cached_property
     def on_advantage(self) -> bounds.Evaluation:
         """Every bound on the advantage."""

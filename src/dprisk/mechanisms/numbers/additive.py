@@ -55,6 +55,10 @@ class Positioned(Mechanism):
         """The largest distance between two positions: the sensitivity of the query to this person."""
         return float(np.ptp(self.positions))
 
+    @property
+    def units(self) -> str:
+        return f"on a scale from {self.positions.min():g} to {self.positions.max():g}" if self.spread > 0 else ""
+
 
 class WithLaplace(Positioned):
     """Laplace noise, turned by its epsilon for these positions."""

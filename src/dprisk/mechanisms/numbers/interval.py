@@ -109,6 +109,10 @@ class OnInterval(Mechanism):
         """That of the two ends: noise on a line hides a shorter distance better."""
         return self.at_the_ends.guarantee()
 
+    @property
+    def units(self) -> str:
+        return self.at_the_ends.units
+
     def error(self) -> dict[str, float]:
         return {} if self.truncated else self.at_the_ends.error()
 
