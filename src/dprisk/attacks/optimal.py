@@ -14,10 +14,11 @@ from dprisk.types import IntArray
 
 
 class OptimalAttack:
-    """Guess the record whose ball gains most by the output, ties broken at random.
+    """Guess the record whose ball gains most by the output; of equally good balls one of the heaviest, at random.
 
-    With `maximise="advantage"` it is Algorithm 1, which no attack exceeds in RAD (Corollary 4.9); with
-    `maximise="success"` it guesses the ball of largest posterior mass, which no attack exceeds in ReRo.
+    With `maximise="advantage"` it is Algorithm 1, which no attack exceeds in RAD (Corollary 4.9), nor, of those that
+    gain as much, in success; with `maximise="success"` it guesses the ball of largest posterior mass, which no attack
+    exceeds in ReRo.
     """
 
     def __init__(self, mechanism: Mechanism, threat: Threat, maximise: str = "advantage") -> None:
@@ -26,6 +27,7 @@ class OptimalAttack:
         require(maximise in goals, f"maximise must be 'advantage' or 'success', got {maximise!r}")
         self.mechanism, self.threat, self.maximise = mechanism, threat, maximise
         mass = threat.reach.sums(threat.prior.weights[:, None])
+        self._mass = mass
         self._handicap = mass if maximise == "advantage" else np.zeros_like(mass)
         self._tie = TIE * threat.reach.best(mass)[:, 0]
 
@@ -45,6 +47,8 @@ class OptimalAttack:
             worth = reach.sums(beliefs(log_likelihood, self.threat.prior.weights)) - self._handicap
             worth[reach.group[:, None] != group[mine]] = -np.inf
             tied = worth >= worth.max(axis=0) - self._tie[group[mine]]
+            weight = np.where(tied, self._mass, -np.inf)
+            tied &= weight >= weight.max(axis=0) - self._tie[group[mine]]
             guesses[mine] = reach.guess[np.where(tied, rng.random(worth.shape), -1.0).argmax(axis=0)]
         return guesses
 

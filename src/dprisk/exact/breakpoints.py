@@ -14,7 +14,7 @@ import numpy as np
 
 from dprisk.exact.cells import SMALLEST_SHARE, TOLERANCE, UNSEEN, Search
 from dprisk.exact.optimum import Optimum
-from dprisk.exact.theorem import enumerate_by_record, enumerate_outputs
+from dprisk.exact.theorem import enumerate_by_record, enumerate_outputs, enumerate_right
 from dprisk.mechanisms.numbers.additive import Additive
 from dprisk.mechanisms.numbers.noise import SymmetricNoise
 from dprisk.threat.threat import Threat
@@ -36,6 +36,11 @@ def optimum(mechanism: Additive, threat: Threat) -> Optimum:
 def by_record(mechanism: Additive, threat: Threat) -> FloatArray:
     """The best attacker's advantage on each record."""
     return enumerate_by_record(mechanism.binned(partition(mechanism, threat, penalise=True).edges), threat)
+
+
+def right(mechanism: Additive, threat: Threat) -> FloatArray:
+    """How often the attacker of largest advantage is right about participants, by group."""
+    return enumerate_right(mechanism.binned(partition(mechanism, threat, penalise=True).edges), threat)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,9 @@ def set_protocol(mechanism: SetProtocol, threat: Threat) -> Optimum:
     and a group with nothing in the set adds 0. For ReRo the choice is the larger of pi_i r1 and pi_top r0, with
     top the heaviest record of the group, if that is not in the set itself. Equally likely records of a group share
     their advantage evenly, which is what breaking ties at random does.
+
+    The attacker of the advantage is right about a participant with record i if it is chosen, with probability r1 a_h.
+    Beyond that, a set that holds nobody of positive probability tells nothing: it then guesses the top of the group.
     """
     pi, groups = threat.prior.weights, threat.knows.groups
     order = _heaviest_first(pi, groups)
@@ -41,14 +44,20 @@ def set_protocol(mechanism: SetProtocol, threat: Threat) -> Optimum:
     chosen[starts] = top * hit[0]
     success = np.add.reduceat(chosen, starts) + top * mechanism.none(size)
 
+    nobody = mechanism.none(np.array([threat.prior.support_size]))[0]
+    right = np.add.reduceat(p * hit[rank], starts) + top * nobody
+    if not gain.any():  # no set tells anything
+        right = top
+
     by_record = np.empty(p.size)
     by_record[order] = _averaged_over_ties(each, p, group)
     if not threat.success.is_exact and threat.knows.is_all:
         # A record that every guess hits, or none, adds nothing to the advantage.
-        covered = threat.reach.covered
-        by_record[~(threat.reach.can_avoid[groups] & covered)] = 0
-        return Optimum((pi * by_record)[order], (pi * covered)[order], by_record)
-    return Optimum(np.add.reduceat(p * each, starts), success, by_record)
+        covered, sure = threat.reach.covered, ~threat.reach.can_avoid[groups]
+        by_record[sure | ~covered] = 0
+        right = np.where(sure[order], p, right) * covered[order]
+        return Optimum((pi * by_record)[order], (pi * covered)[order], by_record, right_by_group=right)
+    return Optimum(np.add.reduceat(p * each, starts), success, by_record, right_by_group=right)
 
 
 def randomised_response(mechanism: GRR, threat: Threat) -> Optimum:
@@ -59,7 +68,8 @@ def randomised_response(mechanism: GRR, threat: Threat) -> Optimum:
         (p - q) pi_theta (1{theta in c} - kappa_c)          for RAD,
         q kappa_c + (p - q) pi_theta 1{theta in c}          for ReRo.
 
-    In theta's own group the lightest (heaviest) set around theta is best, elsewhere the lightest (heaviest) of all.
+    In theta's own group the lightest (heaviest) set around theta is best, elsewhere the lightest (heaviest) of all. If
+    theta has probability 0, every set is worth 0 for RAD, and the heaviest is right most often.
     """
     pi, groups, reach = threat.prior.weights, threat.knows.groups, threat.reach
     mass = reach.sums(pi[:, None])
@@ -74,7 +84,14 @@ def randomised_response(mechanism: GRR, threat: Threat) -> Optimum:
     advantage = shift * (np.bincount(groups, weights=pi * worth) - (1 - inside) * lightest)
     here = np.maximum(mechanism.q * heaviest[groups], mechanism.q * heaviest_around + shift * pi * covered)
     elsewhere = mechanism.q * heaviest * (size - np.bincount(groups))
-    return Optimum(np.maximum(advantage, 0.0), np.bincount(groups, weights=here) + elsewhere, None)
+    success = np.bincount(groups, weights=here) + elsewhere
+
+    tells = pi > 0 if shift > 0 else np.zeros(size, dtype=bool)
+    around = mechanism.q * np.where(covered, lightest_around, lightest[groups]) + shift * pi * covered
+    right = np.bincount(groups, weights=np.where(tells, around, mechanism.q * heaviest[groups]))
+    told, untold = (np.count_nonzero(those) - np.bincount(groups, weights=those) for those in (tells, ~tells))
+    right += mechanism.q * (told * lightest + untold * heaviest)
+    return Optimum(np.maximum(advantage, 0.0), success, None, right_by_group=right)
 
 
 def nearest_position(mechanism: Additive, threat: Threat) -> Optimum | None:
@@ -88,7 +105,8 @@ def nearest_position(mechanism: Additive, threat: Threat) -> Optimum | None:
     if not (mechanism.is_open and isinstance(noise, SymmetricNoise)):
         return None
     advantage = float(noise.variation(np.diff(np.sort(mechanism.positions))).sum()) / m
-    return Optimum(np.array([advantage]), np.array([advantage + 1 / m]), None)
+    success = np.array([advantage + 1 / m])
+    return Optimum(np.array([advantage]), success, None, right_by_group=success)
 
 
 def _heaviest_first(pi: FloatArray, groups: IntArray) -> IntArray:
