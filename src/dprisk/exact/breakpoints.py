@@ -29,8 +29,13 @@ def optimum(mechanism: Additive, threat: Threat) -> Optimum:
     with ThreadPoolExecutor(2) as pool:
         parts = list(pool.map(partial(partition, mechanism, threat), (True, False)))
     binned = mechanism.binned(np.concatenate([part.edges for part in parts]))
-    error, is_proven = sum(part.defect for part in parts), isinstance(mechanism.noise, SymmetricNoise)
-    return replace(enumerate_outputs(binned, threat), error=error, is_proven=is_proven)
+    error = sum(part.defect for part in parts)
+    return replace(enumerate_outputs(binned, threat), error=error, is_proven=is_proven(mechanism))
+
+
+def is_proven(mechanism: Additive) -> bool:
+    """Whether what a partition may miss is a bound, and not an estimate as for a noise of unknown shape."""
+    return isinstance(mechanism.noise, SymmetricNoise)
 
 
 def by_record(mechanism: Additive, threat: Threat) -> FloatArray:

@@ -88,9 +88,9 @@ def randomised_response(mechanism: GRR, threat: Threat) -> Optimum:
 
     tells = pi > 0 if shift > 0 else np.zeros(size, dtype=bool)
     around = mechanism.q * np.where(covered, lightest_around, lightest[groups]) + shift * pi * covered
-    right = np.bincount(groups, weights=np.where(tells, around, mechanism.q * heaviest[groups]))
     told, untold = (np.count_nonzero(those) - np.bincount(groups, weights=those) for those in (tells, ~tells))
-    right += mechanism.q * (told * lightest + untold * heaviest)
+    here = np.where(tells, around, mechanism.q * heaviest[groups])
+    right = np.bincount(groups, weights=here) + mechanism.q * (told * lightest + untold * heaviest)
     return Optimum(np.maximum(advantage, 0.0), success, None, right_by_group=right)
 
 

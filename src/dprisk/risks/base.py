@@ -59,9 +59,14 @@ class Assessment(Answer):
             ("baseline", plain(self.baseline), "guessed right without the report"),
             ("success (ReRo)", self._shown("success"), "guessed right with the report, at best"),
             ("advantage (RAD)", self._shown("advantage"), "right on participants minus right on others"),
+            *self._rates(),
             ("normalised", normalised, "100 %: right on all participants, on no other"),
             *self._found(),
         ]
+
+    def _rates(self) -> list[Row]:
+        """The two rates that the advantage is the difference of, where they are known."""
+        return []
 
     @abstractmethod
     def _shown(self, which: str) -> str:
@@ -73,6 +78,3 @@ class Assessment(Answer):
 
     def to_dict(self) -> dict[str, Any]:
         return super().to_dict() | {"exact": self.exact, "threat": self.threat.describe()}
-
-    def _goal(self) -> str:
-        return "" if self.threat.success.is_exact else f" {self.threat.success.describe()}"

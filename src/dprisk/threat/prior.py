@@ -1,5 +1,6 @@
 """What the attacker believes about the record before the release."""
 
+import difflib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from dprisk.types import FloatArray, IntArray
 from dprisk.values import Value
 
 SUM_TOLERANCE = 1e-9
+LOOKED_AT = 10_000  # labels that are compared with a wrong one
 MOST_LISTED = 10**8  # that are listed one by one: each takes some ten bytes in several arrays
 
 
@@ -167,6 +169,28 @@ class Prior(Value):
         """The label of a record, or its number where there are no labels."""
         return record if self.labels is None else self.labels[record]
 
+    def find(self, record: Any) -> int:
+        """The number of a record, by its label, or by its number where there are no labels.
+
+        Text finds a label that is written like it ("42" the label 42, "f, yes" the label ("f", "yes")), if only one is.
+        """
+        if self.labels is None:
+            number = int(record) if isinstance(record, str) and record.isdecimal() else record
+            is_one = isinstance(number, int | np.integer) and not isinstance(number, bool) and 0 <= number < self.size
+            PriorError.unless(
+                is_one, f"There is no record {record!r}: they have no labels, only numbers 0..{self.size - 1}."
+            )
+            return int(number)
+        same = [place for place, label in enumerate(self.labels) if type(label) is type(record) and label == record]
+        same = same or [place for place, label in enumerate(self.labels) if _is_equal(label, record)]
+        same = same or [place for place, label in enumerate(self.labels) if written(label) == record]
+        if len(same) == 1:
+            return same[0]
+        PriorError.unless(not same, f"Several records are written {record!r}; give the label itself.")
+        names = [written(label) for label in self.labels[:LOOKED_AT]]
+        near = difflib.get_close_matches(written(record), names, n=3, cutoff=0.5) or names[:3]
+        raise PriorError(f"There is no record {written(record)!r} among {self.size}; is it {' or '.join(near)}?")
+
     def positions(self) -> FloatArray:
         """Where the records lie on a line: at their labels if these are numbers, at 0, 1, 2, ... if none is one."""
         places = {label: _place(label) for label in self.labels or ()}
@@ -192,6 +216,16 @@ class Prior(Value):
             f"Prior({self.size} records, heaviest {self.weights.max():.4g}, "
             f"collision probability {self.collision_probability:.4g})"
         )
+
+
+def _is_equal(label: Any, record: Any) -> bool:
+    equal = label == record
+    return isinstance(equal, bool | np.bool_) and bool(equal)
+
+
+def written(label: Any) -> str:
+    """A label as people write it."""
+    return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
 
 
 def _mass(values: Any, what: str) -> FloatArray:
