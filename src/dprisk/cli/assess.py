@@ -31,6 +31,10 @@ def assess_command() -> Command:
         ],
         "Records and attacker": of_the_attacker(),
         "Answer": [
+            option("record", str, "Tell as well what an attacker gains who looks for this record.", metavar="LABEL"),
+            option(
+                "attack", str, "Tell what this attack of `dprisk catalogue` gains, not the best one.", metavar="NAME"
+            ),
             option("runs", int, "Runs of an estimate, where the exact value is out of reach."),
             option("seed", int, "Seed of those runs; 0 if left out."),
             option("thorough", bool, "Solve optimisation problems for many records too."),
@@ -63,6 +67,10 @@ def _assess(**given: Any) -> None:
     mechanism, at most for a guarantee.
     """
     as_json, all_bounds, about = given.pop("json"), given.pop("bounds"), ""
+    for name, other in (("record", given["record"] is not None), ("bounds", all_bounds)):
+        require(
+            given["attack"] is None or not other, f"--attack and {flag(name)} are two questions: ask one at a time."
+        )
     if given["release"] is not None:
         planned = planned_release(given)
         subject: Mechanism | Guarantee = planned.mechanism
@@ -71,7 +79,7 @@ def _assess(**given: Any) -> None:
         about = f"{given['query']}, over {planned.others} others and one of {threat.prior.size} possible records\n"
     else:
         entry = chosen(given)
-        for name in ("runs", "seed"):
+        for name in ("runs", "seed", "attack"):
             require(given["guarantee"] is None or given[name] is None, f"{flag(name)} is for mechanisms only.")
         threat = read_threat(given, entry)
         subject = entry.make(taken(entry, given), records_of(threat), flag)
@@ -79,15 +87,19 @@ def _assess(**given: Any) -> None:
             subject = subject.to_replace_one()
     with live() as tell:
         progress = None if tell is None else lambda done, runs, gain: tell(done, runs, f"advantage about {gain:.4g}")
-        drawn = {name: given[name] for name in ("runs", "seed", "thorough")}
-        risk = assess(subject, threat, **drawn, progress=progress)
+        drawn = {name: given[name] for name in ("attack", "runs", "seed", "thorough")}
+        risk: Any = assess(subject, threat, **drawn, progress=progress)
+    looked_for = None if given["record"] is None else risk.of(given["record"])
     worst = risk.bounds if all_bounds and isinstance(risk, Risk) else risk
     if as_json:
         told = risk.to_dict() | {"inputs": echoed(given, threat.prior.size)}
+        told |= {} if looked_for is None else {"record": looked_for.to_dict()}
         show_json(told | ({} if worst is risk else {"bounds": worst.to_dict()["bounds"]}))
         return
     click.echo(about, nl=False)
     show(risk)
+    if looked_for is not None:
+        show(looked_for)
     if all_bounds:
         show_bounds(worst.on_advantage.values + worst.on_success.values)
 

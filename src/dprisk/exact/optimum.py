@@ -3,7 +3,14 @@
 import math
 from dataclasses import dataclass, field
 
-from dprisk.types import FloatArray
+import numpy as np
+
+from dprisk.types import FloatArray, IntArray
+
+
+def sums_by_group(groups: IntArray, values: FloatArray) -> FloatArray:
+    """The sums of values, one a record, over the groups."""
+    return np.asarray(np.bincount(groups, weights=values), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)

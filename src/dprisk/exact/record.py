@@ -10,7 +10,8 @@ a record drawn from the prior, or, if the attacker knows the target's group, fro
 these probabilities. An attacker who knows the whole record has nothing to ask but whether it took part, which is the
 comparison with the prior. The prior's mean of tau_z is then RAD with everything known.
 
-Where an output speaks neither for z nor against it, the answer is yes.
+The answer is yes where the output speaks for z, P_z > Q; for protocols that report a set, where the set names z, which
+gains as much.
 """
 
 from dataclasses import dataclass
@@ -98,16 +99,13 @@ def _variation(protocol: SetProtocol) -> float:
 
 
 def _in_sets(protocol: SetProtocol, weights: FloatArray, record: int) -> Exposure:
-    """Yes if z is in the set, or nobody else who comes into question; the lightest set with z speaks most for it."""
-    mine, count = float(weights[record]), np.count_nonzero(weights)
-    named = np.array([count + (mine == 0)])
-    yes = float(protocol.hit(np.array([0]))[0] + protocol.none(named)[0])
+    """Yes if z is in the set; the lightest set with z speaks most for it."""
+    mine, yes = float(weights[record]), float(protocol.hit(np.array([0]))[0])
     others = np.sort(np.delete(weights, record))[: protocol.fewest - 1].sum()
     least = float(np.exp(-protocol.epsilon))  # r0 / r1
     lightest = least + (1 - least) * min(1.0, mine + float(others))
     belief = mine / lightest if mine > 0 else 0.0
-    variation = _variation(protocol)
-    return Exposure(variation * (1 - mine), min(1.0, yes) if variation > 0 else 1.0, min(1.0, belief))
+    return Exposure(_variation(protocol) * (1 - mine), yes, min(1.0, belief))
 
 
 def _listed(mechanism: Mechanism, weights: FloatArray, record: int) -> Exposure:
@@ -115,7 +113,7 @@ def _listed(mechanism: Mechanism, weights: FloatArray, record: int) -> Exposure:
     for columns in mechanism.channel(_block(mechanism)):
         mine, other = columns[record], weights @ columns
         gain = mine - other
-        says_yes = gain >= -TIE * other
+        says_yes = gain > TIE * other
         advantage += float(np.maximum(gain, 0.0).sum())
         yes += float(mine[says_yes].sum())
         ratio = np.divide(mine, other, out=np.zeros(other.size), where=other > 0)
@@ -139,7 +137,7 @@ def _on_a_line(mechanism: Additive, weights: FloatArray, record: int) -> Exposur
     """Two hypotheses, z and the others, each as likely: where the better one changes is all that matters of outputs."""
     mine, belief = float(weights[record]), largest_posterior(mechanism, weights, record)
     if mine >= 1:
-        return Exposure(0.0, 1.0, 1.0)
+        return Exposure(0.0, 0.0, 1.0)
     some = np.flatnonzero((weights > 0) | (np.arange(weights.size) == record))
     at = int(np.searchsorted(some, record))
     even = weights[some] / (2 * (1 - mine))

@@ -50,6 +50,19 @@ def enumerate_right(mechanism: Mechanism, threat: Threat) -> FloatArray:
     return right
 
 
+def enumerate_gain_of_most_successful(mechanism: Mechanism, threat: Threat) -> FloatArray:
+    """The advantage, by group, of the attacker of largest success; of several, of the one who gains most."""
+    pi, reach = threat.prior.weights, threat.reach
+    mass = reach.sums(pi[:, None])
+    gained = np.zeros(reach.starts.size)
+    for columns in mechanism.channel(block_size(reach, threat.prior.size)):
+        evidence = pi @ columns
+        hits = reach.sums(pi[:, None] * columns)
+        tied = _tied(reach, hits, mass, evidence)
+        gained += reach.best(np.where(tied, hits - mass * evidence, -np.inf)).sum(axis=1)
+    return gained
+
+
 def most_right(
     reach: Reach, hits: FloatArray, worth: FloatArray, mass: FloatArray, evidence: FloatArray | float
 ) -> FloatArray:

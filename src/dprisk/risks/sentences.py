@@ -13,15 +13,19 @@ from dprisk.threat import Threat
 NEARLY_ONE = 0.9995
 
 
-def of_rates(threat: Threat, who: str, right: float, advantage: float, is_estimate: bool = False) -> str:
-    """How often somebody (`who` begins the sentence) is right about participants, and about others."""
+def of_rates(
+    threat: Threat, who: str, right: float, advantage: float, is_estimate: bool = False, can: bool = True
+) -> str:
+    """How often somebody (`who` begins the sentence) is right, or `can` be, about participants and about others."""
     people = round_number_of_people(abs(advantage))
     other, more = round((right - advantage) * people), round(advantage * people)
     took_part, others = _of(max(0, other + more), people), _of(max(0, other), people)
     if _is_membership(threat):
-        told = f"can recognise {took_part} who took part, and mistakes {others} who did not for participants"
+        recognised = f"{'can recognise' if can else 'recognises'} {took_part} who took part"
+        told = f"{recognised}, and mistakes {others} who did not for participants"
     else:
-        told = f"can be right{_goal(threat)} about {took_part} people who took part, and about {others} who did not"
+        right_about = f"{'can be' if can else 'is'} right{_goal(threat)} about {took_part} people who took part"
+        told = f"{right_about}, and about {others} who did not"
     return f"{_estimated(who, is_estimate)} {told}: {_added(more, is_estimate)}."
 
 

@@ -177,9 +177,8 @@ class Prior(Value):
         if self.labels is None:
             number = int(record) if isinstance(record, str) and record.isdecimal() else record
             is_one = isinstance(number, int | np.integer) and not isinstance(number, bool) and 0 <= number < self.size
-            PriorError.unless(
-                is_one, f"There is no record {record!r}: they have no labels, only numbers 0..{self.size - 1}."
-            )
+            allowed = f"the records have no labels, only numbers in 0..{self.size - 1}"
+            PriorError.unless(is_one, f"There is no record {record!r}: {allowed}.")
             return int(number)
         same = [place for place, label in enumerate(self.labels) if type(label) is type(record) and label == record]
         same = same or [place for place, label in enumerate(self.labels) if _is_equal(label, record)]
