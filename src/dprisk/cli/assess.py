@@ -89,10 +89,15 @@ def _assess(**given: Any) -> None:
         progress = None if tell is None else lambda done, runs, gain: tell(done, runs, f"advantage about {gain:.4g}")
         drawn = {name: given[name] for name in ("attack", "runs", "seed", "thorough")}
         risk: Any = assess(subject, threat, **drawn, progress=progress)
+    _show(risk, given, threat.prior.size, about, as_json, all_bounds)
+
+
+def _show(risk: Any, given: dict[str, Any], size: int, about: str, as_json: bool, all_bounds: bool) -> None:
+    """The answer, that on the record asked for, and every bound, as far as they were asked for."""
     looked_for = None if given["record"] is None else risk.of(given["record"])
     worst = risk.bounds if all_bounds and isinstance(risk, Risk) else risk
     if as_json:
-        told = risk.to_dict() | {"inputs": echoed(given, threat.prior.size)}
+        told = risk.to_dict() | {"inputs": echoed(given, size)}
         told |= {} if looked_for is None else {"record": looked_for.to_dict()}
         show_json(told | ({} if worst is risk else {"bounds": worst.to_dict()["bounds"]}))
         return

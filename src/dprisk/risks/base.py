@@ -55,11 +55,12 @@ class Assessment(Answer):
     @property
     def rows(self) -> list[Row]:
         normalised = f"{100 * self.normalised_advantage:.1f} %"
+        known = "" if self.threat.knows.is_none or not self.threat.knows.is_all else "the record is known beforehand"
         return [
-            ("baseline", plain(self.baseline), "guessed right without the report"),
-            ("success (ReRo)", self._shown("success"), "guessed right with the report, at best"),
-            ("advantage (RAD)", self._shown("advantage"), "right on participants minus right on others"),
+            ("baseline", plain(self.baseline), known or "guessed right without the report"),
+            ("success (ReRo)", self._shown("success"), known or "guessed right with the report, at best"),
             *self._rates(),
+            ("advantage (RAD)", self._shown("advantage"), "right on participants minus right on others"),
             ("normalised", normalised, "100 %: right on all participants, on no other"),
             *self._found(),
         ]

@@ -206,8 +206,8 @@ class Risk(Assessment):
         if self.right_on_participants is None or self.right_on_others is None:
             return []
         return [
-            ("on participants", plain(self.right_on_participants), "right about people who took part"),
-            ("on others", plain(self.right_on_others), "right about people who did not, same attacker"),
+            ("on participants", plain(self.right_on_participants), "right about who took part, by who gains most"),
+            ("on others", plain(self.right_on_others), "right about who did not, same attacker"),
         ]
 
     def _found(self) -> list[Row]:

@@ -175,20 +175,16 @@ class Prior(Value):
         Text finds a label that is written like it ("42" the label 42, "f, yes" the label ("f", "yes")), if only one is.
         """
         if self.labels is None:
-            number = int(record) if isinstance(record, str) and record.isdecimal() else record
-            is_one = isinstance(number, int | np.integer) and not isinstance(number, bool) and 0 <= number < self.size
-            allowed = f"the records have no labels, only numbers in 0..{self.size - 1}"
-            PriorError.unless(is_one, f"There is no record {record!r}: {allowed}.")
-            return int(number)
-        same = [place for place, label in enumerate(self.labels) if type(label) is type(record) and label == record]
-        same = same or [place for place, label in enumerate(self.labels) if _is_equal(label, record)]
+            return _numbered(record, self.size)
+        same = [place for place, label in enumerate(self.labels) if _is_equal(label, record)]
         same = same or [place for place, label in enumerate(self.labels) if written(label) == record]
         if len(same) == 1:
             return same[0]
         PriorError.unless(not same, f"Several records are written {record!r}; give the label itself.")
-        names = [written(label) for label in self.labels[:LOOKED_AT]]
-        near = difflib.get_close_matches(written(record), names, n=3, cutoff=0.5) or names[:3]
-        raise PriorError(f"There is no record {written(record)!r} among {self.size}; is it {' or '.join(near)}?")
+        folded = {written(label).casefold(): written(label) for label in self.labels[:LOOKED_AT]}
+        near = difflib.get_close_matches(written(record).casefold(), folded, n=3, cutoff=0.5) or list(folded)[:3]
+        names = " or ".join(folded[name] for name in near)
+        raise PriorError(f"There is no record {written(record)!r} among {self.size}; is it {names}?")
 
     def positions(self) -> FloatArray:
         """Where the records lie on a line: at their labels if these are numbers, at 0, 1, 2, ... if none is one."""
@@ -215,6 +211,14 @@ class Prior(Value):
             f"Prior({self.size} records, heaviest {self.weights.max():.4g}, "
             f"collision probability {self.collision_probability:.4g})"
         )
+
+
+def _numbered(record: Any, size: int) -> int:
+    """The number of a record that has no label."""
+    number = int(record) if isinstance(record, str) and record.isdecimal() else record
+    is_one = isinstance(number, int | np.integer) and not isinstance(number, bool) and 0 <= number < size
+    PriorError.unless(is_one, f"There is no record {record!r}: the records have no labels, only numbers 0..{size - 1}.")
+    return int(number)
 
 
 def _is_equal(label: Any, record: Any) -> bool:
