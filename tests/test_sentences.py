@@ -64,8 +64,8 @@ SENTENCES = [
     ),
     answer(
         lambda: assess(Laplace(11, 4.0), Threat(Prior.zipf(11), success=Line(2.0))),
-        "An attacker can be right within 2 on a line about 758 of 1000 people who took part, and about 459 of 1000 who "
-        "did not: taking part adds 299.",
+        "An attacker can be right (within 2 on a line) about 758 of 1000 people who took part, and about 459 of 1000 "
+        "who did not: taking part adds 299.",
     ),
     answer(
         lambda: assess(OUE(3, 1.0), Threat(ILLNESSES, SEXES)),
@@ -80,12 +80,12 @@ SENTENCES = [
     # an estimate, bounds for numbers, and a form that tells no rates
     answer(
         lambda: assess(OUE(200, 2.0), Threat(Prior.uniform(200), success=Line(3.0)), runs=500, seed=1),
-        "By an estimate, an attacker can be right within 3 on a line about 81 of 1000 people who took part, and about "
-        "35 of 1000 who did not: taking part adds about 46.",
+        "By an estimate, an attacker can be right (within 3 on a line) about 81 of 1000 people who took part, and "
+        "about 35 of 1000 who did not: taking part adds about 46.",
     ),
     answer(
         lambda: assess(OnInterval.laplace(4.0), NUMBERS),
-        "An attacker is right within 0.1 on a line about at most 464 of 1000 people (200 without any release), and "
+        "An attacker is right (within 0.1 on a line) about at most 464 of 1000 people (200 without any release), and "
         "about at most 264 more of 1000 who took part than of 1000 who did not.",
         pytest.mark.slow,
     ),

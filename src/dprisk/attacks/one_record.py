@@ -1,8 +1,8 @@
 """The risk of one named record, measured, where the exact value is out of reach (see `exact.record`).
 
 Draw outputs evenly from the record z and from the others that it is compared with (w without z). With b the chance that
-an output is z's rather than another's, |2b - 1| has the mean TV(P_z, P_others), and tau_z is 1 - w_z of that. The mean
-of 2b where b is above 1/2 is how often the attacker says yes to z.
+an output is z's rather than another's, the size of 2b - 1 has the mean TV(P_z, P_others), and tau_z is 1 - w_z of that.
+The mean of 2b where b is above 1/2 is how often the attacker says yes to z.
 """
 
 from dataclasses import dataclass
@@ -70,7 +70,7 @@ def estimate_exposure(
 
 
 def _pairs(mechanism: Mechanism, others: FloatArray, record: int, count: int, rng: np.random.Generator) -> FloatArray:
-    """For pairs of outputs, one of z and one of the others: |2b - 1| and 2b 1{b > 1/2}, the mean of the two each."""
+    """For pairs of outputs, one of z and one of the others, the mean size of 2b - 1, and that of 2b where b > 1/2."""
     drawn = np.concatenate([np.full(count, record), draw_records(others, count, 1, rng)])
     logs = mechanism.log_likelihood(mechanism.sample(drawn, rng))
     with np.errstate(divide="ignore"):

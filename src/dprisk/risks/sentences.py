@@ -98,7 +98,7 @@ def _added(more: int, is_estimate: bool) -> str:
 
 
 def _goal(threat: Threat) -> str:
-    return "" if threat.success.is_exact else f" {threat.success.describe()}"
+    return "" if threat.success.is_exact else f" ({threat.success.describe()})"
 
 
 def _of(some: int, people: int) -> str:

@@ -17,6 +17,8 @@ from dprisk.risks.record import RecordRisk
 from dprisk.rounding import significant_up
 from dprisk.threat import Threat
 
+UPWARDS = 1e-15  # a few roundings, by which bounds are moved to the safe side
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WorstCase(Assessment):
@@ -114,8 +116,9 @@ class WorstCase(Assessment):
         weight = float(compared_with(self.threat, number)[number])
         least = math.exp(-self.guarantee.epsilon_at(0.0))
         belief = weight / (weight + (1 - weight) * least) if weight > 0 else 0.0
-        most = (1 - weight) * min(1.0, self.guarantee.total_variation)
-        return RecordRisk(self.about, self.threat, number, Exposure(most, None, min(1.0, belief)))
+        most = (1 - weight) * self.guarantee.total_variation
+        advantage, posterior = (min(1.0, value * (1 + UPWARDS)) for value in (most, belief))
+        return RecordRisk(self.about, self.threat, number, Exposure(advantage, None, posterior))
 
     def sentence(self) -> str:
         who = sentences.attacker(self.threat)
