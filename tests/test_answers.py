@@ -23,6 +23,10 @@ NUMBERS = Threat.reconstruction(Density.beta(2, 5), within=0.1)
 QUESTIONS: dict[str, Callable[[], Answer]] = {
     "a risk": lambda: assess(GRR(4, 1.0), THREAT),
     "an estimate": lambda: assess(SHE(4, 1.0), THREAT, runs=500),
+    "one record": lambda: assess(GRR(4, 1.0), THREAT).of(3),
+    "one record, estimated": lambda: assess(SHE(4, 1.0), THREAT, runs=500).of(3),
+    "one record of a guarantee": lambda: assess(PureDP(1.0), THREAT).of(3),
+    "one attack": lambda: assess(GRR(4, 1.0), THREAT, attack="UNI"),
     "a worst case": lambda: assess(PureDP(1.0), THREAT),
     "a certified interval": lambda: assess(OnInterval.laplace(2.0), NUMBERS),
     "a calibration": lambda: calibrate(GRR(4, 1.0), THREAT, advantage=0.1),

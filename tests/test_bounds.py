@@ -495,8 +495,8 @@ def test_a_worst_case_reads_like_a_risk() -> None:
     worst = assess(PureDP(1.0), Threat(Prior.zipf(10)))
     assert isinstance(worst, WorstCase)
     assert worst.sentence() == (
-        "Of 1000 people like this one, an attacker guesses at most 375 right after seeing the report, 341 without it; "
-        "taking part adds at most 157."
+        "Whatever the mechanism, an attacker is right about at most 375 of 1000 people (341 without any release), and "
+        "about at most 157 more of 1000 who took part than of 1000 who did not."
     )
     told = worst.to_dict()
     assert told["advantage_bound"]["name"] == "worst-blocks"

@@ -129,7 +129,7 @@ def test_full_knowledge_needs_no_enumeration_for_any_ball(data: st.DataObject, s
 def test_breakdowns_add_up(problem: Any) -> None:
     channel, prior, groups, success = problem
     risk = assess(Matrix(channel), Threat(Prior(prior), groups, by_table(success)))
-    assert prior @ risk.by_record == pytest.approx(risk.advantage, abs=1e-10)
+    assert prior @ risk.average_attacker_by_record == pytest.approx(risk.advantage, abs=1e-10)
     for whole, part in ((risk.advantage, "advantage"), (risk.success, "success"), (risk.baseline, "baseline")):
         total = sum(group.prior_mass * getattr(group, part) for group in risk.by_group)
         assert total == pytest.approx(whole, abs=1e-10)
@@ -286,7 +286,8 @@ def test_rare_people_keep_their_risk() -> None:
     """Ties are judged by the mass at stake: beside a record of nearly all mass, rare ones still stand out."""
     prior = Prior([1 - 3e-10, 1e-10, 2e-10])
     closed, listed = (
-        assess(mechanism, Threat(prior)).by_record for mechanism in (GRR(3, 1.0), Matrix(GRR(3, 1.0).matrix()))
+        assess(mechanism, Threat(prior)).average_attacker_by_record
+        for mechanism in (GRR(3, 1.0), Matrix(GRR(3, 1.0).matrix()))
     )
     assert listed == pytest.approx(closed, rel=1e-3, abs=1e-9)
     assert closed[1] > 0.1

@@ -130,7 +130,7 @@ def test_a_closed_form_of_ones_own(form: Form) -> None:
     assert risk.exact
     assert risk.optimum.by == form.name
     assert (risk.advantage, risk.success) == (truth.advantage, truth.success)
-    assert risk.most_at_risk() == [(0, truth.advantage), (1, truth.advantage)]
+    assert risk.average_attacker_by_record.tolist() == [truth.advantage, truth.advantage, 0.0]
     assert calibrate(SHE(3, 2.0), TWO_OF_THREE, advantage=truth.advantage).value == pytest.approx(2.0)
     measured = estimate_best(SHE(3, 2.0), TWO_OF_THREE, np.random.default_rng(0), 20_000)
     assert measured.advantage_interval[0] <= risk.advantage <= measured.advantage_interval[1]

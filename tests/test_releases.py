@@ -284,7 +284,7 @@ def test_records_with_the_same_answer_have_the_right_risk(
     assert risk.exact
     expected = naive.theorem_4_3(channel, weights, threat.knows.groups, success)
     assert (risk.advantage, risk.success) == pytest.approx(expected, abs=1e-5)
-    assert weights @ risk.by_record == pytest.approx(risk.advantage, abs=1e-9)
+    assert weights @ risk.average_attacker_by_record == pytest.approx(risk.advantage, abs=1e-9)
 
 
 def test_two_cells_shared_by_many_records() -> None:

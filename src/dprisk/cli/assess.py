@@ -48,6 +48,10 @@ def assess_command() -> Command:
             option("runs", int, "How many outputs to draw where the exact value is out of reach and is estimated."),
             option("seed", int, "A whole number that fixes what is drawn; 0 if left out."),
             option("thorough", bool, "Also try the slow bounds when there are many records."),
+            option("record", str, "Tell as well what an attacker gains who looks for this record.", metavar="LABEL"),
+            option(
+                "attack", str, "Tell what this attack of `dprisk catalogue` gains, not the best one.", metavar="NAME"
+            ),
             option("bounds", bool, "Show every bound that applies, not only the tightest."),
             *AS_DATA,
         ],
@@ -99,15 +103,14 @@ def _assess(**given: Any) -> None:
     (0.1..5, or 0.1..5:20 for 20 points) for the noise or for --within give a table; `dprisk plot` draws it.
     """
     ranges, form, all_bounds = take_ranges(given), _form(given), given.pop("bounds")
-    for name in ("runs", "seed"):
-        require(given["guarantee"] is None or given[name] is None, f"{flag(name)} is for mechanisms only.")
+    _require_one_question(given, all_bounds, bool(ranges))
     if ranges:
         return _assess_all(described(given, ranges=ranges), ranges, given | {form: True, "bounds": all_bounds})
     with waiting("Assessing") as tell:
         asked = described(given)
         subject = asked.subject.to_replace_one() if isinstance(asked.subject, Guarantee) else asked.subject
-        drawn = {name: given[name] for name in ("runs", "seed", "thorough")}
-        risk = assess(
+        drawn = {name: given[name] for name in ("attack", "runs", "seed", "thorough")}
+        risk: Any = assess(
             subject,
             asked.threat,
             **drawn,
@@ -116,10 +119,27 @@ def _assess(**given: Any) -> None:
         tell("comparing with bounds")
         worst = risk.bounds if isinstance(risk, Risk) and all_bounds else risk
         values = worst.on_advantage.values + worst.on_success.values if isinstance(worst, WorstCase) else ()
-        finish = _ready(risk, form, given, asked.about, [value.to_dict() for value in values] if all_bounds else None)
+        looked_for = None if given["record"] is None else risk.of(given["record"])
+        more: dict[str, Any] = {} if looked_for is None else {"record": looked_for.to_dict()}
+        more |= {"bounds": [value.to_dict() for value in values]} if all_bounds else {}
+        finish = _ready(risk, form, given, asked.about, more)
     finish()
+    if form == "table" and looked_for is not None:
+        show(looked_for)
     if form == "table" and all_bounds:
         show_bounds(values)
+
+
+def _require_one_question(given: Options, all_bounds: bool, over_ranges: bool) -> None:
+    """Refuse options that do not go together."""
+    for name, other in (("record", given["record"] is not None), ("bounds", all_bounds)):
+        alone = given["attack"] is None or not other
+        require(alone, f"--attack and {flag(name)} are two questions: ask one at a time.")
+    for name in ("runs", "seed", "attack"):
+        require(given["guarantee"] is None or given[name] is None, f"{flag(name)} is for mechanisms only.")
+    for name in ("record", "attack"):
+        one = given[name] is None or not over_ranges
+        require(one, f"{flag(name)} is about one release: leave it out, or the range.")
 
 
 def _assess_all(asked: Described, ranges: dict[str, tuple[float, ...]], given: dict[str, Any]) -> None:
@@ -178,17 +198,17 @@ def _ready(
     form: str,
     given: Options,
     about: str,
-    bounds: list[dict[str, Any]] | None = None,
+    more: dict[str, Any] | None = None,
 ) -> Callable[[], None]:
-    """What prints the answer, now that all of it is computed; with all bounds, if they were asked for."""
+    """What prints the answer, now that all of it is computed, with what else was asked for."""
     if form == "json":
         told = answer.to_dict() | {"inputs": echoed(given, answer.threat.prior.size if answer.threat else 0)}
         told["about"] = about
         if answer.threat and answer.threat.prior.size <= FEW_RECORDS:
             told["records"] = [{"record": record, what: value} for what, record, value in answer.of_records()]
-        return partial(print_json, told | ({} if bounds is None else {"bounds": bounds}))
+        return partial(print_json, told | (more or {}))
     if form == "csv":
-        lines = [(f"bound on {it['bounds']}: {it['name']}", None, it["value"]) for it in bounds or ()]
+        lines = [(f"bound on {it['bounds']}: {it['name']}", None, it["value"]) for it in (more or {}).get("bounds", ())]
         return partial(print_csv, answer.table() + [dict(zip(COLUMNS, line, strict=True)) for line in lines])
     _ = answer.rows  # computes what they show
 

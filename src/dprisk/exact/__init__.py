@@ -1,6 +1,6 @@
 """The best attacker's advantage and success, computed: Theorem 4.3 and the structure that makes it quick."""
 
-from dprisk.exact.forms import FORMS, Form, advantage_by_record, register, require_match, solve
+from dprisk.exact.forms import FORMS, Form, advantage_by_record, register, require_match, right_by_group, solve
 from dprisk.exact.optimum import Optimum
 from dprisk.exact.theorem import TIE, beliefs, block_size, enumerate_outputs, enumerate_success
 
@@ -16,5 +16,6 @@ __all__ = [
     "enumerate_success",
     "register",
     "require_match",
+    "right_by_group",
     "solve",
 ]

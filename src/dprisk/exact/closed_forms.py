@@ -19,16 +19,20 @@ def set_protocol(mechanism: SetProtocol, threat: Threat) -> Optimum:
         RAD = (r1 - r0) sum_i pi_i [a_h (1 - pi_i) - b_h (mass of all records but i and the h)],
 
     and a group with nothing in the set adds 0. For ReRo the choice is the larger of pi_i r1 and pi_top r0, with
-    top the heaviest record of the group, if that is not in the set itself.
+    top the heaviest record of the group, if that is not in the set itself. The attacker of the advantage is right about
+    a participant with record i if it is chosen, with probability r1 a_h. Beyond that, a set that holds nobody of
+    positive probability tells nothing: it then guesses the top of the group.
     """
-    found, by_record = _from_sets(mechanism, threat, threat.prior.weights)
+    found, by_record = _from_sets(mechanism, threat, threat.prior.weights, threat.prior.support_size)
     if threat.success.is_exact or not threat.knows.is_all:
         return found
     # A record that every guess hits, or none, adds nothing to the advantage.
     pi, groups, covered = threat.prior.weights, threat.knows.groups, threat.reach.covered
-    by_record = np.where(threat.reach.can_avoid[groups] & covered, by_record, 0.0)
+    sure = ~threat.reach.can_avoid[groups]
+    by_record = np.where(~sure & covered, by_record, 0.0)
     order = _heaviest_first(pi, groups)
-    return Optimum((pi * by_record)[order], (pi * covered)[order], by_record)
+    right = np.where(sure[order], pi[order], np.asarray(found.right_by_group)) * covered[order]
+    return Optimum((pi * by_record)[order], (pi * covered)[order], by_record, right_by_group=right)
 
 
 def sees_one_value_each(mechanism: Mechanism, threat: Threat) -> bool:
@@ -56,13 +60,14 @@ def set_protocol_on_attribute(mechanism: OnAttribute, threat: Threat) -> Optimum
     """
     protocol: SetProtocol = mechanism.mechanism  # type: ignore[assignment]
     mass = np.bincount(mechanism.values, weights=threat.prior.weights).astype(float)
-    return _from_sets(protocol, threat, mass[mechanism.values])[0]
+    return _from_sets(protocol, threat, mass[mechanism.values], int(np.count_nonzero(mass)))[0]
 
 
-def _from_sets(protocol: SetProtocol, threat: Threat, mass: FloatArray) -> tuple[Optimum, FloatArray]:
+def _from_sets(protocol: SetProtocol, threat: Threat, mass: FloatArray, possible: int) -> tuple[Optimum, FloatArray]:
     """Both optima, group by group, and the advantage on each record.
 
-    `mass[z]` is the probability of all records that report as z does: its own, unless an attribute is reported.
+    `mass[z]` is the probability of all records that report as z does: its own, unless an attribute is reported. So many
+    reported values are `possible`, of positive probability.
 
     Equally likely records of a group are chosen in an order that is drawn at random. Of t such records each is at
     every place equally often, and with j of the others before it their mass is j/(t-1) of all the others' on average.
@@ -97,7 +102,10 @@ def _from_sets(protocol: SetProtocol, threat: Threat, mass: FloatArray) -> tuple
     by_record = np.empty(p.size)
     by_record[order] = over_ties(gain) * (1 - q) - over_ties(pair) * rest + ahead
     each = gain * (1 - q) - pair * (1 - q - heavier)
-    return Optimum(np.add.reduceat(p * each, starts), success, by_record), by_record
+    nobody = protocol.none(np.array([possible]))[0]
+    right = np.add.reduceat(p * hit[rank], starts) + top * nobody if gain.any() else top
+    advantage = np.add.reduceat(p * each, starts)
+    return Optimum(advantage, success, by_record, right_by_group=right), by_record
 
 
 def randomised_response(mechanism: GRR, threat: Threat) -> Optimum:
@@ -108,7 +116,8 @@ def randomised_response(mechanism: GRR, threat: Threat) -> Optimum:
         (p - q) pi_theta (1{theta in c} - kappa_c)          for RAD,
         q kappa_c + (p - q) pi_theta 1{theta in c}          for ReRo.
 
-    In theta's own group the lightest (heaviest) set around theta is best, elsewhere the lightest (heaviest) of all.
+    In theta's own group the lightest (heaviest) set around theta is best, elsewhere the lightest (heaviest) of all. If
+    theta has probability 0, every set is worth 0 for RAD, and the heaviest is right most often.
     """
     pi, groups, reach = threat.prior.weights, threat.knows.groups, threat.reach
     mass = reach.sums(pi[:, None])
@@ -123,7 +132,14 @@ def randomised_response(mechanism: GRR, threat: Threat) -> Optimum:
     advantage = shift * (np.bincount(groups, weights=pi * worth) - (1 - inside) * lightest)
     here = np.maximum(mechanism.q * heaviest[groups], mechanism.q * heaviest_around + shift * pi * covered)
     elsewhere = mechanism.q * heaviest * (size - np.bincount(groups))
-    return Optimum(np.maximum(advantage, 0.0), np.bincount(groups, weights=here) + elsewhere, None)
+    success = np.bincount(groups, weights=here) + elsewhere
+
+    tells = pi > 0 if shift > 0 else np.zeros(size, dtype=bool)
+    around = mechanism.q * np.where(covered, lightest_around, lightest[groups]) + shift * pi * covered
+    told, untold = (np.count_nonzero(those) - np.bincount(groups, weights=those) for those in (tells, ~tells))
+    here = np.where(tells, around, mechanism.q * heaviest[groups])
+    right = np.bincount(groups, weights=here) + mechanism.q * (told * lightest + untold * heaviest)
+    return Optimum(np.maximum(advantage, 0.0), success, None, right_by_group=right)
 
 
 def nearest_position(mechanism: Additive, threat: Threat) -> Optimum | None:
@@ -137,7 +153,8 @@ def nearest_position(mechanism: Additive, threat: Threat) -> Optimum | None:
     if not (mechanism.is_open and isinstance(noise, SymmetricNoise)):
         return None
     advantage = float(noise.variation(np.diff(np.sort(mechanism.positions))).sum()) / m
-    return Optimum(np.array([advantage]), np.array([advantage + 1 / m]), None)
+    success = np.array([advantage + 1 / m])
+    return Optimum(np.array([advantage]), success, None, right_by_group=success)
 
 
 def _heaviest_first(pi: FloatArray, groups: IntArray) -> IntArray:

@@ -36,8 +36,9 @@ class Form:
     """One way to the exact optimum, and who proved it.
 
     `applies` tells whether it is for a mechanism (in its `sufficient` form) and a threat; `optimum` computes, or
-    returns None if it finds on the way that it is not. The advantage on each record is read off the optimum unless
-    `by_record` says how else to get it.
+    returns None if it finds on the way that it is not. The advantage on each record, and how often the attacker of
+    largest advantage is right about participants, are read off the optimum unless `by_record` and `right` say how else
+    to get them.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Form:
     applies: Callable[[Any, Threat], bool]
     optimum: Callable[[Any, Threat], Optimum | None]
     by_record: Callable[[Any, Threat], FloatArray] | None = None
+    right: Callable[[Any, Threat], FloatArray] | None = None
 
 
 def solve(mechanism: Mechanism, threat: Threat) -> Optimum:
@@ -66,6 +68,19 @@ def advantage_by_record(mechanism: Mechanism, threat: Threat) -> FloatArray:
         return None if found is None else found.by_record
 
     tried = (by_record(form, simple) for form, simple in _forms(mechanism, threat))
+    return next(found for found in tried if found is not None)
+
+
+def right_by_group(mechanism: Mechanism, threat: Threat) -> FloatArray:
+    """How often the attacker of largest advantage is right about participants; of several, who is so most often."""
+
+    def right(form: Form, simple: Mechanism) -> FloatArray | None:
+        if form.right is not None:
+            return form.right(simple, threat)
+        found = form.optimum(simple, threat)
+        return None if found is None else found.right_by_group
+
+    tried = (right(form, simple) for form, simple in _forms(mechanism, threat))
     return next(found for found in tried if found is not None)
 
 
@@ -147,7 +162,7 @@ def _repeated_means(mechanism: VectorNoise, threat: Threat) -> Optimum | None:
     found = solve(mechanism.on_means(distinct), Threat(Prior.uniform(len(distinct))))
     share = len(distinct) / mechanism.size
     advantage, success = share * found.advantage_by_group, share * found.success_by_group
-    return Optimum(advantage, success, None, error=share * found.error)
+    return Optimum(advantage, success, None, error=share * found.error, right_by_group=success)
 
 
 FORMS: Register[Form] = Register(
@@ -170,12 +185,20 @@ FORMS: Register[Form] = Register(
     Form("histogram encoding", "dprisk", _of(SHE, _plainly), histogram_encoding),
     Form("repeated means", "dprisk", _of(VectorNoise, _plainly), _repeated_means),
     Form("right-angled means", "dprisk", _of(VectorGaussian), right_angled_means),
-    Form("break points", "RAD Theorem 4.3", _of(Additive), breakpoints.optimum, breakpoints.by_record),
+    Form(
+        "break points",
+        "RAD Theorem 4.3",
+        _of(Additive),
+        breakpoints.optimum,
+        breakpoints.by_record,
+        breakpoints.right,
+    ),
     Form(
         "every output",
         "RAD Theorem 4.3",
         lambda mechanism, threat: mechanism.is_listable,
         theorem.enumerate_outputs,
         theorem.enumerate_by_record,
+        theorem.enumerate_right,
     ),
 )

@@ -43,7 +43,8 @@ def right_angled_means(mechanism: VectorGaussian, threat: Threat) -> Optimum | N
     if lengths is None:
         return None
     advantage = largest_score_advantage(lengths / mechanism.noise)
-    return Optimum(np.array([advantage]), np.array([advantage + 1 / prior.support_size]), None)
+    success = np.array([advantage + 1 / prior.support_size])
+    return Optimum(np.array([advantage]), success, None, right_by_group=success)
 
 
 def right_angled_lengths(means: FloatArray) -> FloatArray | None:

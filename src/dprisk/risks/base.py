@@ -57,14 +57,20 @@ class Assessment(Compared, Answer):
     @property
     def rows(self) -> list[Row]:
         normalised = f"{100 * self.normalised_advantage:.1f} %"
+        known = "" if self.threat.knows.is_none or not self.threat.knows.is_all else "the record is known beforehand"
         return [
-            ("baseline", plain(self.baseline), "guessed right without the report"),
-            ("success (ReRo)", self._shown("success"), "guessed right with the report, at best"),
+            ("baseline", plain(self.baseline), known or "guessed right without the report"),
+            ("success (ReRo)", self._shown("success"), known or "guessed right with the report, at best"),
+            *self._rates(),
             ("advantage (RAD)", self._shown("advantage"), "right on participants minus right on others"),
             ("normalised", normalised, "100 %: right on all participants, on no other"),
             *self._found(),
             *self._comparison_rows,
         ]
+
+    def _rates(self) -> list[Row]:
+        """The two rates that the advantage is the difference of, where they are known."""
+        return []
 
     @abstractmethod
     def _shown(self, which: str) -> str:
@@ -92,6 +98,3 @@ class Assessment(Compared, Answer):
     def to_dict(self) -> dict[str, Any]:
         told = {"exact": self.exact, "threat": self.threat.describe(), "comparisons": self.compared or None}
         return super().to_dict() | told
-
-    def _goal(self) -> str:
-        return "" if self.threat.success.is_exact else f" {self.threat.success.describe()}"

@@ -8,11 +8,16 @@ from typing import Any, Literal
 from dprisk import bounds
 from dprisk.answers import Row
 from dprisk.errors import ThreatError, as_whole, require
+from dprisk.exact.record import Exposure, compared_with
 from dprisk.guarantees import Guarantee
 from dprisk.mechanisms import Mechanism
+from dprisk.risks import sentences
 from dprisk.risks.base import Assessment
-from dprisk.rounding import round_number_of_people, significant_up
+from dprisk.risks.record import RecordRisk
+from dprisk.rounding import significant_up
 from dprisk.threat import Threat
+
+UPWARDS = 1e-15  # a few roundings, by which bounds are moved to the safe side
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,12 +110,24 @@ class WorstCase(Assessment):
             require(len(found.values) > 0, f"This bound {next(iter(found.obstacles.values()), '')}.", ThreatError)
         return some.values[0], one.values[0]
 
+    def of(self, record: Any) -> RecordRisk:
+        """The most that an attacker gains who looks for one record (its label, or its number): theory 3.8.
+
+        With w the probability of the record, TV the total variation and E = e^epsilon of pure DP,
+        tau_z <= (1 - w) TV, and the belief in it rises to at most w E / (1 + w (E - 1)).
+        """
+        number = self.threat.prior.find(record)
+        weight = float(compared_with(self.threat, number)[number])
+        least = math.exp(-self.guarantee.epsilon_at(0.0))
+        belief = weight / (weight + (1 - weight) * least) if weight > 0 else 0.0
+        most = (1 - weight) * self.guarantee.total_variation
+        advantage, posterior = (min(1.0, value * (1 + UPWARDS)) for value in (most, belief))
+        return RecordRisk(self.about, self.threat, number, Exposure(advantage, None, posterior))
+
     def sentence(self) -> str:
-        people = round_number_of_people(self.success, self.baseline, self.advantage)
-        right, more = (math.ceil(share * people - 1e-9) for share in (self.success, self.advantage))
-        return (
-            f"Of {people} people like this one, an attacker guesses at most {right} right{self._goal()} after seeing "
-            f"the report, {round(self.baseline * people)} without it; taking part adds at most {more}."
+        who = sentences.attacker(self.threat)
+        return sentences.of_bounds(
+            self.threat, f"Whatever the mechanism, a{who[1:]}", self.success, self.baseline, self.advantage
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """What the attacker believes about the record before the release."""
 
+import difflib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ _OF_PEOPLE = (
     "--column NAME."
 )
 SUM_TOLERANCE = 1e-9
+LOOKED_AT = 10_000  # labels that are compared with a wrong one
 MOST_LISTED = 10**8  # that are listed one by one: each takes some ten bytes in several arrays
 
 
@@ -179,6 +181,23 @@ class Prior(Value):
         """The label of a record, or its number where there are no labels."""
         return record if self.labels is None else self.labels[record]
 
+    def find(self, record: Any) -> int:
+        """The number of a record, by its label, or by its number where there are no labels.
+
+        Text finds a label that is written like it ("42" the label 42, "f, yes" the label ("f", "yes")), if only one is.
+        """
+        if self.labels is None:
+            return _numbered(record, self.size)
+        same = [place for place, label in enumerate(self.labels) if _is_equal(label, record)]
+        same = same or [place for place, label in enumerate(self.labels) if written(label) == record]
+        if len(same) == 1:
+            return same[0]
+        PriorError.unless(not same, f"Several records are written {record!r}; give the label itself.")
+        folded = {written(label).casefold(): written(label) for label in self.labels[:LOOKED_AT]}
+        near = difflib.get_close_matches(written(record).casefold(), folded, n=3, cutoff=0.5) or list(folded)[:3]
+        names = " or ".join(folded[name] for name in near)
+        raise PriorError(f"There is no record {written(record)!r} among {self.size}; is it {names}?")
+
     def positions(self) -> FloatArray:
         """Where the records lie on a line: at their labels if these are numbers, at 0, 1, 2, ... if none is one."""
         places = {label: _place(label) for label in self.labels or ()}
@@ -204,6 +223,24 @@ class Prior(Value):
             f"Prior({self.size} records, heaviest {self.weights.max():.4g}, "
             f"collision probability {self.collision_probability:.4g})"
         )
+
+
+def _numbered(record: Any, size: int) -> int:
+    """The number of a record that has no label."""
+    number = int(record) if isinstance(record, str) and record.isdecimal() else record
+    is_one = isinstance(number, int | np.integer) and not isinstance(number, bool) and 0 <= number < size
+    PriorError.unless(is_one, f"There is no record {record!r}: the records have no labels, only numbers 0..{size - 1}.")
+    return int(number)
+
+
+def _is_equal(label: Any, record: Any) -> bool:
+    equal = label == record
+    return isinstance(equal, bool | np.bool_) and bool(equal)
+
+
+def written(label: Any) -> str:
+    """A label as people write it."""
+    return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
 
 
 def _mass(values: Any, what: str) -> FloatArray:

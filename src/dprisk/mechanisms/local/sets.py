@@ -65,6 +65,11 @@ class SetProtocol(Mechanism):
     def members(self, outputs: npt.ArrayLike) -> BoolArray:
         """Which records (columns) each report (rows) names, checked."""
 
+    @property
+    def fewest(self) -> int:
+        """How many records a set names at least, if it names any."""
+        return 1
+
     def delta_at(self, epsilon: float) -> float:
         """One formula for the family: records z, z' differ only on sets with z in and z' out."""
         epsilon = as_epsilon(epsilon)
@@ -167,6 +172,10 @@ class FixedSize(SetProtocol, ByEpsilon):
         w, others = subset_size, (size - subset_size) * math.exp(-epsilon)
         self.p = w / (w + others)
         self._not_p = others / (w + others)
+
+    @property
+    def fewest(self) -> int:
+        return max(1, self.subset_size - (self.total - self.size))
 
     @property
     def _r1(self) -> float:
