@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dprisk.errors import MechanismError, TooLargeError, as_epsilon, as_number, as_whole
 from dprisk.guarantees import ApproxDP, Guarantee, PureDP, TradeOff
-from dprisk.guarantees.curves import Knots, lower_hull
+from dprisk.guarantees.curves import likeliest_first
 from dprisk.tables import listed
 from dprisk.types import AnyArray, FloatArray, IntArray
 from dprisk.values import Adjustable, Parameter, content, written
@@ -116,6 +116,11 @@ class Mechanism(Adjustable):
         """How many outputs there are; infinite if they cannot be listed."""
         return math.inf
 
+    @property
+    def merges_outputs(self) -> bool:
+        """Whether outputs without end are listed as one, as the far tails of noise on whole numbers are."""
+        return False
+
     def outputs(self, block: int) -> Iterator[AnyArray]:
         """All outputs, in blocks of at most `block`, in the format of `sample`."""
         raise MechanismError(f"{self!r} has no finite list of outputs.")
@@ -203,7 +208,7 @@ class Mechanism(Adjustable):
         if not self.size**2 * self.n_outputs <= PAIRWISE_CELLS:
             return PureDP(self.epsilon) if math.isfinite(self.epsilon) else ApproxDP(0.0, 1.0)
         table = self.matrix()
-        knots = [_pairwise_knots(table, record) for record in range(self.size)]
+        knots = [likeliest_first(table, record) for record in range(self.size)]
         alpha, beta = (np.concatenate(part) for part in zip(*knots, strict=True))
         return TradeOff(alpha, beta, linear=True, epsilon=self.epsilon)
 
@@ -255,10 +260,29 @@ class ByEpsilon(Mechanism):
         return self.nominal_epsilon if self.size > 1 else 0.0
 
 
-class Wrapped(Mechanism):
+class Made(Mechanism):
+    """Made of other mechanisms: what a sufficient statistic of it promises is what it promises."""
+
+    def delta_at(self, epsilon: float) -> float:
+        """The smallest delta; where the outputs cannot be listed, what the guarantee tells, which is at least it."""
+        same = self.sufficient()
+        if same is not self:
+            return same.delta_at(epsilon)
+        return super().delta_at(epsilon) if self.is_listable else self.guarantee().delta_at(epsilon)
+
+    def guarantee(self) -> Guarantee:
+        same = self.sufficient()
+        return super().guarantee() if same is self else same.guarantee()
+
+
+class Wrapped(Made):
     """Made of another mechanism, whose parameter it has."""
 
     mechanism: Mechanism
+
+    @property
+    def merges_outputs(self) -> bool:
+        return self.mechanism.merges_outputs
 
     @property
     def parameter(self) -> Parameter | None:
@@ -301,8 +325,8 @@ class Repeated(Wrapped):
 
     def guarantee(self) -> Guarantee:
         """All pairs of records where that is feasible, otherwise the composition of the single guarantee."""
-        listed = self.size**2 * self.n_outputs <= PAIRWISE_CELLS
-        return super().guarantee() if listed else self.mechanism.guarantee().compose(self.times)
+        known = self.size**2 * self.n_outputs <= PAIRWISE_CELLS or self.sufficient() is not self
+        return super().guarantee() if known else self.mechanism.guarantee().compose(self.times)
 
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
         return np.stack([self.mechanism.sample(records, rng) for _ in range(self.times)], axis=1)
@@ -352,17 +376,6 @@ def leads(scores: FloatArray) -> tuple[IntArray, FloatArray]:
     two = np.partition(scores, -2, axis=1)[:, -2:]
     possible = two[:, 1] > -np.inf  # for one of the records; otherwise none leads
     return scores.argmax(axis=1), np.subtract(two[:, 1], two[:, 0], where=possible, out=np.zeros(len(two)))
-
-
-def _pairwise_knots(table: FloatArray, record: int) -> Knots:
-    """The envelope of the trade-off curves of one record against every other: outputs in order of likelihood ratio."""
-    own = np.broadcast_to(table[record], table.shape)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(table > 0, own / table, np.inf)
-    order = np.argsort(-ratio, axis=1, kind="stable")
-    alpha = np.cumsum(np.take_along_axis(table, order, axis=1), axis=1)
-    beta = 1 - np.cumsum(np.take_along_axis(own, order, axis=1), axis=1)
-    return lower_hull(np.clip(alpha.ravel(), 0.0, 1.0), np.clip(beta.ravel(), 0.0, 1.0))
 
 
 def _batches(items: Iterator[Any], block: int) -> Iterator[list[Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from abc import abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, Literal, Self
@@ -54,6 +55,18 @@ class Positioned(Mechanism):
     def spread(self) -> float:
         """The largest distance between two positions: the sensitivity of the query to this person."""
         return float(np.ptp(self.positions))
+
+    @abstractmethod
+    def _extremes(self) -> Iterator[FloatArray]:
+        """The log-likelihoods of outputs in the interval among which the most telling one is, in blocks."""
+
+    def pairwise_epsilon(self) -> FloatArray:
+        """By the noise alone, or by the most telling outputs: in logarithms, so that far outputs count too."""
+        if self.interval is None:
+            far, back = np.unique(np.abs(self.positions[:, None] - self.positions), return_inverse=True)
+            return np.array([self.noise.epsilon(float(distance)) for distance in far])[back].reshape(self.size, -1)
+        blocks = ([(logs[:, [one]] - logs).max(axis=0) for one in range(self.size)] for logs in self._extremes())
+        return np.asarray(np.max(list(blocks), axis=0))
 
 
 class WithLaplace(Positioned):
@@ -174,7 +187,6 @@ class Additive(Positioned):
         return max(float(np.ptp(logs, axis=1).max()) for logs in self._extremes())
 
     def _extremes(self) -> Iterator[FloatArray]:
-        """The log-likelihoods of the outputs among which the most telling one is, in blocks."""
         for start in range(0, self._telling.size, step := max(1, LOG_BLOCK // self.size)):
             yield self.noise.log_density(self._telling[start : start + step, None] - self.positions) - self._log_inside
         if self.is_clamped:
