@@ -20,6 +20,8 @@ from dprisk.mechanisms.vectors import VectorGaussian, as_vector_gaussian
 from dprisk.types import AnyArray, FloatArray, IntArray
 from dprisk.values import Parameter
 
+SMALLEST = 1e-290  # a probability that still has all its digits
+
 
 class Product(Made):
     """Two independent releases of the same record; outputs are a pair: those of the first, those of the second.
@@ -226,10 +228,16 @@ class PostProcessed(Wrapped, Matrix):
 
     @cached_property
     def epsilon(self) -> float:
-        return self.mechanism.epsilon if self._is_partly_seen else super().epsilon
+        return self.mechanism.epsilon if self._is_blurred else super().epsilon
 
     def pairwise_epsilon(self) -> FloatArray:
-        return self.mechanism.pairwise_epsilon() if self._is_partly_seen else super().pairwise_epsilon()
+        return self.mechanism.pairwise_epsilon() if self._is_blurred else super().pairwise_epsilon()
+
+    @property
+    def _is_blurred(self) -> bool:
+        """Whether the table does not tell every ratio: outputs are missing, or probabilities too small for floats."""
+        possible = self._table[:, self._table.max(axis=0) > 0]
+        return self._is_partly_seen or bool(possible.min() < SMALLEST and math.isfinite(self.mechanism.epsilon))
 
 
 def number_of(outputs: Any) -> int:
