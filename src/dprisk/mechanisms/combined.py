@@ -47,7 +47,8 @@ class Product(Made):
         one, two = self.first.parameter, self.second.parameter
         if one is None or two is None or one.name != two.name:
             return None
-        return replace(one, value=one.value + two.value if one.adds_up else one.value, jumps=one.jumps or two.jumps)
+        value = one.value + two.value if one.adds_up else one.value
+        return replace(one, value=value, jumps=one.jumps or two.jumps, wavers=one.wavers or two.wavers)
 
     def with_parameter(self, value: float) -> Self:
         """Both turned together, in their present proportion."""

@@ -11,8 +11,8 @@ import numpy as np
 from dprisk.errors import MechanismError, ParameterError, as_number
 from dprisk.guarantees import ZCDP, GaussianDP, Guarantee, PureDP
 from dprisk.mechanisms import Gaussian, Laplace, Mechanism, VectorGaussian, VectorLaplace
-from dprisk.mechanisms.numbers.additive import Ends
 from dprisk.mechanisms.numbers.noise import GaussianNoise, LaplaceNoise, Noise
+from dprisk.mechanisms.numbers.positions import Ends
 from dprisk.releases.queries import Query, twice
 from dprisk.tables import as_floats, column, column_names, listed, require_present, rows_of
 from dprisk.types import FloatArray, Table

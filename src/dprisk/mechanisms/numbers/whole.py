@@ -12,7 +12,7 @@ import numpy.typing as npt
 from dprisk.errors import MechanismError, TooLargeError, as_epsilon, as_number, as_size
 from dprisk.guarantees import ZCDP, Guarantee, PureDP
 from dprisk.mechanisms.base import PAIRWISE_CELLS, ByEpsilon
-from dprisk.mechanisms.numbers.additive import (
+from dprisk.mechanisms.numbers.positions import (
     LARGEST,
     Ends,
     Positioned,
@@ -24,6 +24,7 @@ from dprisk.mechanisms.numbers.additive import (
 from dprisk.mechanisms.numbers.whole_noise import WholeGaussian, WholeLaplace, WholeNoise
 from dprisk.mechanisms.tabled import Tabled
 from dprisk.types import AnyArray, FloatArray, IntArray
+from dprisk.values import Parameter
 
 LONGEST = 1 << 26  # outputs of one record that are held at once
 
@@ -263,6 +264,13 @@ class Geometric(DiscreteAdditive, ByEpsilon):
         MechanismError.unless(rate < math.inf, f"sensitivity {scale:g} is too small for epsilon {epsilon:g}")
         super().__init__(size, WholeLaplace(rate), (0, size - 1), ends)
         self.nominal_epsilon, self.sensitivity = float(epsilon), float(scale)
+
+    @property
+    def parameter(self) -> Parameter:
+        return Parameter.epsilon(self.nominal_epsilon, wavers=self.is_truncated)
+
+    def _most_told(self, value: float) -> float:
+        return value * self.spread / self.sensitivity
 
 
 def _positions(positions: npt.ArrayLike) -> IntArray:
