@@ -118,7 +118,8 @@ class Guarantee(Adjustable):
     def pairs(self) -> list[tuple[float, float]]:
         """Pairs (epsilon, delta) that the guarantee implies, for bounds that take such a pair: try each."""
         alpha, beta = self.knots
-        steep = -np.diff(beta) / np.diff(alpha)  # a tangent of slope -e^eps meets the curve where its slope changes
+        with np.errstate(over="ignore", divide="ignore"):
+            steep = -np.diff(beta) / np.diff(alpha)  # a tangent of slope -e^eps meets the curve where its slope changes
         top = min(math.log(steep[0]) if steep[0] > 1 else 0.0, 50.0)
         grid = np.linspace(0.0, top, 41)
         deltas = (1 - beta - np.exp(grid)[:, None] * alpha).max(axis=1)

@@ -79,9 +79,11 @@ def likeliest_first(table: FloatArray, record: int) -> Knots:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # beyond all floats is first in any case
         ratio = np.where(table > 0, own / table, np.inf)
     order = np.argsort(-ratio, axis=1, kind="stable")
-    alpha = np.cumsum(np.take_along_axis(table, order, axis=1), axis=1)
-    beta = 1 - np.cumsum(np.take_along_axis(own, order, axis=1), axis=1)
-    return lower_hull(np.clip(alpha.ravel(), 0.0, 1.0), np.clip(beta.ravel(), 0.0, 1.0))
+    alpha, hit = (
+        np.cumsum(np.take_along_axis(law, order, axis=1), axis=1, dtype=np.longdouble).astype(float)
+        for law in (table, own)
+    )
+    return lower_hull(np.clip(alpha.ravel(), 0.0, 1.0), np.clip(1 - hit.ravel(), 0.0, 1.0))
 
 
 def product(one: Knots, two: Knots) -> Knots:

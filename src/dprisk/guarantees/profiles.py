@@ -70,8 +70,8 @@ class TradeOff(Guarantee):
         if self.epsilon is not None:
             return self.epsilon
         alpha, beta = self.knots
-        steepest = (beta[0] - beta[1]) / (alpha[1] - alpha[0])
-        return math.log(steepest) * (1 + 1e-15) if beta[0] == 1 else math.inf
+        steepest = float(beta[0] - beta[1]), float(alpha[1] - alpha[0])
+        return (math.log(steepest[0]) - math.log(steepest[1])) * (1 + 1e-15) if beta[0] == 1 else math.inf
 
     def compose(self, times: int) -> Guarantee:
         """Through the privacy loss distribution of the pair of outputs that the curve describes, rounded up."""

@@ -134,12 +134,12 @@ class Mechanism(Adjustable):
         """The largest log-likelihood ratio of each record (rows) against each other one (columns)."""
         self._require_listable()
         largest = np.full((self.size, self.size), -np.inf)
-        for columns in self.channel(max(1, (1 << 18) // self.size)):
-            with np.errstate(divide="ignore", invalid="ignore"):
-                logs = np.log(columns)
-                for record in range(self.size):
-                    ratio = np.where(columns[record] > 0, logs[record] - logs, -np.inf)
-                    largest[record] = np.maximum(largest[record], ratio.max(axis=1))
+        for outputs in self.outputs(max(1, (1 << 18) // self.size)):
+            logs = self.log_likelihood(outputs).T
+            for record in range(self.size):
+                with np.errstate(invalid="ignore"):
+                    ratio = np.where(logs[record] > -np.inf, logs[record] - logs, -np.inf)
+                largest[record] = np.maximum(largest[record], ratio.max(axis=1))
         return largest
 
     @property

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, as_number, fail
+from dprisk.errors import MechanismError, as_epsilon, as_number, fail
 from dprisk.guarantees import Guarantee, TradeOff
 from dprisk.guarantees.curves import product
 from dprisk.mechanisms.base import PAIRWISE_CELLS, Made, Mechanism, Repeated, Wrapped
@@ -233,6 +233,9 @@ class PostProcessed(Wrapped, Matrix):
 
     def pairwise_epsilon(self) -> FloatArray:
         return self.mechanism.pairwise_epsilon() if self._is_blurred else super().pairwise_epsilon()
+
+    def delta_at(self, epsilon: float) -> float:
+        return 0.0 if as_epsilon(epsilon) >= self.epsilon else super().delta_at(epsilon)
 
     @property
     def _is_blurred(self) -> bool:

@@ -121,6 +121,9 @@ class Exponential(ByEpsilon, Tabled):
         np.exp(score, out=score)
         return score
 
+    def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
+        return self._log_columns(self._outputs(outputs)).T
+
     def row(self, record: int) -> FloatArray:
         score: FloatArray = self._rate * self._scores(record, slice(None)).astype(float)
         return np.asarray(np.exp(score - self._log_normaliser[record]))
