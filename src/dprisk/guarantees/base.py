@@ -97,7 +97,8 @@ class Guarantee(Adjustable):
         if low - 1e-12 <= fixed <= high + 1e-12:
             return self.total_variation
         end = low if fixed < low else high
-        return max(0.0, 1 - float(self.tradeoff(end)) - end)
+        gap = max(0.0, 1 - float(self.tradeoff(end)) - end) + ROUNDING
+        return min(gap, self.total_variation)
 
     def crossing(self, slope: float) -> float:
         """The place a where the curve meets the line slope * a, rounded down; slope > 0."""
