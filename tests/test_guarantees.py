@@ -294,6 +294,7 @@ def test_what_is_no_guarantee_gets_one_clear_sentence(wrong: Callable[[], object
 
 def test_opendp_approximate_measures_are_told_apart() -> None:
     """(rho, delta) of approximate zCDP is no (epsilon, delta): read as one, the bound would be below the risk."""
+    dp.enable_features("contrib")
     scalar = dp.m.make_gaussian(dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float), 1.0)
     promise = from_opendp(dp.c.make_approximate(scalar), 1.0)
     assert isinstance(promise, ZCDP)
