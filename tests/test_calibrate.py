@@ -117,6 +117,15 @@ def test_the_search_on_a_step_takes_few_looks() -> None:
         assert found.measured == 0
         assert step * (1 - 1e-12) <= found.value <= step
         assert len(looks) <= 70
+    for start in (1e-12, 1e-6, 0.3):  # above the step: steps away from it grow
+        tried: list[float] = []
+
+        def above(x: float, tried: list[float] = tried) -> float:
+            tried.append(x)
+            return float(x > 0.5)
+
+        assert search._safe(above, 0.5, 0.5 + start) <= 0.5
+        assert len(tried) <= 60
 
 
 @pytest.mark.slow

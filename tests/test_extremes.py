@@ -22,6 +22,8 @@ from dprisk import (
     conversions,
 )
 from dprisk.bounds import ours
+from dprisk.guarantees import TradeOff
+from dprisk.guarantees.curves import product
 from dprisk.mechanisms import GRR, DiscreteGaussian, Mechanism, OnInterval, PostProcessed
 from dprisk.threat import Distances
 from dprisk.types import BoolArray, FloatArray, IntArray
@@ -206,6 +208,8 @@ def test_nothing_to_gain_is_0_and_no_error(epsilon: float) -> None:
     assert (alone.advantage, alone.success) == (0.0, 1.0)
     hopeless = assess(PureDP(epsilon), Threat(Prior.uniform(2), success=Distances(0.5, np.ones((2, 2)))))
     assert (hopeless.advantage, hopeless.success) == (0.0, 0.0)
+    for value in (*hopeless.on_advantage.values, *hopeless.on_success.values):
+        assert 0 <= value.number <= 1
     assert assess(PureDP(0.0), Threat(Prior.uniform(4))).advantage == 0.0
 
 
@@ -299,6 +303,16 @@ def test_the_curve_of_a_product_is_below_that_of_fine_cells() -> None:
     guarantee = Product(gauss, laplace).guarantee()
     for at in (0.0, 0.5, 1.0, 2.0):
         assert excess(logs, at) - 1e-9 <= guarantee.delta_at(at) <= excess(logs, at) + 2e-3
+
+
+@pytest.mark.parametrize("promise", [PureDP(0.7), ApproxDP(0.5, 0.1), PureDP(5.0)])
+def test_the_curve_of_a_product_is_that_of_the_composition(promise: ApproxDP) -> None:
+    """Of two randomised responses the composition is known in closed form (Kairouz, Oh, Viswanath 2015)."""
+    joint, truth = TradeOff(*product(promise.knots, promise.knots), linear=True), promise.compose(2)
+    assert truth.total_variation <= joint.total_variation <= truth.total_variation + 1e-11
+    for alpha in np.linspace(0.0, 1.0, 41):
+        told, true = float(joint.tradeoff(alpha)), float(truth.tradeoff(alpha))
+        assert true - 0.01 <= told <= true + 1e-15
 
 
 def test_a_map_of_listed_outputs_has_its_own_epsilon() -> None:
