@@ -304,6 +304,14 @@ def test_opendp_approximate_measures_are_told_apart() -> None:
     assert from_opendp(dp.c.make_approximate(pure), 1.0).to_dict()["kind"] == "approx"
 
 
+def test_what_tells_everything_composes() -> None:
+    everything = Repeated(Laplace([1.0, 0.0, 0.0], scale=2e-5), 2).guarantee()
+    assert everything.total_variation == 1
+    assert everything.epsilon_at(0.0) == pytest.approx(1e5)
+    assert float(everything.tradeoff(0.3)) == 0
+    assert TradeOff([0.0, 1.0], [0.0, 0.0], linear=True).compose(3).epsilon_at(0.0) == math.inf
+
+
 @pytest.mark.slow
 def test_an_accountant_gives_what_it_has_accounted_for() -> None:
     accountant = dp_accounting.pld.PLDAccountant(value_discretization_interval=1e-2)
