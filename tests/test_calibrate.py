@@ -159,9 +159,12 @@ WAVERING: list[tuple[Any, float]] = [
     (Geometric(2, 1.0, ends="truncate"), 0.1),
     (DiscreteLaplace([0, 5], 1.0, interval=(20, 30)), 0.005),
 ]
+VIEWED = OnAttribute(Laplace([0, 5.0, 9.0], 1.0, interval=(50, 60)), [0, 1])  # of which no ceiling is known
 
 
-@pytest.mark.parametrize(("template", "target"), WAVERING, ids=[repr(it[0]) for it in WAVERING])
+@pytest.mark.parametrize(
+    ("template", "target"), [*WAVERING, (VIEWED, 0.005)], ids=[repr(it[0]) for it in [*WAVERING, (VIEWED, 0)]]
+)
 def test_stronger_noise_keeps_the_goal_too_where_the_risk_wavers(template: Any, target: float) -> None:
     """The risk may fall again as noise gets weaker: what is found has the goal kept by all stronger noise."""
     assert template.parameter.wavers

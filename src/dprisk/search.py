@@ -16,6 +16,7 @@ NOT_KEPT = "The strongest noise that was tried still has {:g}, above the target 
 SMALLEST, LARGEST = 1e-9, 1e9  # parameters that are tried before a target counts as out of reach, or as met anyhow
 FIRST, LAST = math.log(SMALLEST), math.log(LARGEST)
 EDGE = 1e-3  # how closely the last noise is found that can still be made, where a weaker or stronger one is refused
+LONG = 12.0  # the logarithm of how much stronger noise is looked at where nothing is known of all that is stronger
 STEP = 0.5  # between the places that are looked at where the risk wavers
 
 
@@ -174,12 +175,18 @@ def _settled(
     """Where the risk may fall again as noise gets weaker: the first safe and unsafe x, seen from the strongest noise.
 
     Goes down from a safe x until the ceiling of the risk keeps the target, which is then kept by all stronger noise; on
-    the way it is looked at in steps only.
+    the way it is looked at in steps only. Where no ceiling is known it stops once the target was kept for long.
     """
-    x, safe = low, True
+
+    def most(x: float) -> float:
+        top = ceiling(line.parameter(x))
+        return math.inf if top is None else measure(top)
+
+    x, safe, kept = low, True, low
     while x > FIRST:
-        most = ceiling(line.parameter(x))
-        if most is not None and measure(most) <= target:
+        top_risk = _tried(most, x)
+        is_long = safe and top_risk in (None, math.inf) and min(kept, 0.0) - x > LONG
+        if is_long or (top_risk is not None and top_risk <= target):
             break
         x = max(x - STEP, FIRST)
         there = _tried(line.risk, x)
@@ -188,7 +195,7 @@ def _settled(
         if there > target:
             high, safe = x, False
         elif not safe:
-            low, safe = x, True
+            low, safe, kept = x, True, x
     if not safe:
         fail(NOT_KEPT.format(line.risk(high), target))
     return low, high
