@@ -84,9 +84,8 @@ def test_closed_forms_know_the_same_rates_as_enumeration(data: st.DataObject, si
 def test_a_randomised_column_has_the_rates_of_enumeration(protocol: SetProtocol) -> None:
     """Two groups that have some of the same values, one of them without the third."""
     rows = [("a", "x")] * 6 + [("a", "y")] * 2 + [("a", "z")] * 4 + [("b", "x")] * 3 + [("b", "z")] * 5
-    survey = Survey.from_table(
-        {"group": [row[0] for row in rows], "value": [row[1] for row in rows]}, "value", ["group"]
-    )
+    groups, values = zip(*rows, strict=True)
+    survey = Survey.from_table({"group": groups, "value": values}, "value", ["group"])
     mechanism, threat = survey.randomised(protocol), survey.threat()
     found = exact.solve(mechanism, threat)
     assert found.right_by_group is not None

@@ -29,9 +29,11 @@ from dprisk import (
     assess,
     calibrate,
     dp_sgd,
+    search,
 )
-from dprisk.guarantees import RenyiDP
-from dprisk.mechanisms import Geometric, OnAttribute
+from dprisk.guarantees import RenyiDP, accounting
+from dprisk.guarantees.profiles import GRID
+from dprisk.mechanisms import DiscreteLaplace, Geometric, OnAttribute
 
 UNIFORM, ZIPF = Threat(Prior.uniform(10)), Threat(Prior.zipf(10))
 SMOOTH: list[tuple[Any, Threat]] = [
@@ -100,6 +102,137 @@ def test_a_goal_that_needs_no_noise_is_said_so() -> None:
     assert found.unlimited
     assert calibrate(OLH(10, 1.0), UNIFORM, advantage=0.6).unlimited
     assert not calibrate(Laplace(1001, 1.0), Threat(Prior.uniform(1001)), advantage=0.05).unlimited
+
+
+def test_the_search_on_a_step_takes_few_looks() -> None:
+    """A risk that jumps from 0 to 1 gives a secant nothing to go by; it ends below the step all the same."""
+    for step in (1e-6, 1.0, 2.0, 3e7):
+        looks: list[float] = []
+
+        def risk(subject: Any, looks: list[float] = looks, step: float = step) -> float:
+            looks.append(subject.epsilon)
+            return float(subject.epsilon > step)
+
+        found = search.weakest(PureDP(1.0), risk, 0.5)
+        assert found.measured == 0
+        assert step * (1 - 1e-12) <= found.value <= step
+        assert len(looks) <= 70
+    for start in (1e-12, 1e-6, 0.3):  # above the step: steps away from it grow
+        tried: list[float] = []
+
+        def above(x: float, tried: list[float] = tried) -> float:
+            tried.append(x)
+            return float(x > 0.5)
+
+        assert search._safe(above, 0.5, 0.5 + start) <= 0.5
+        assert len(tried) <= 60
+
+
+@pytest.mark.slow
+def test_the_accountant_is_asked_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    grids: list[float] = []
+    account = accounting.from_opacus
+
+    def counted(history: Any, relation: Any, grid: float) -> Any:
+        grids.append(grid)
+        return account(history, relation, grid)
+
+    monkeypatch.setattr(accounting, "from_opacus", counted)
+    found = calibrate(DPSGD(0.05, 50), UNIFORM, advantage=0.1)
+    assert found.advantage <= 0.1
+    assert grids.count(GRID) <= 3
+    assert len(grids) <= 8
+
+
+def risk_at(template: Any, value: float, threat: Threat) -> float:
+    return float(assess(template.with_parameter(value), threat).advantage)
+
+
+TWO = Threat(Prior.uniform(2))
+WAVERING: list[tuple[Any, float]] = [
+    (Laplace([0, 5.0], 1.0, interval=(50, 60)), 0.005),
+    (Laplace([0, 5.0], 1.0, interval=(5, 60)), 0.05),
+    (Laplace([0, 5.0], 1.0, interval=(0, 0.5), ends="truncate"), 0.2),
+    (Gaussian([0, 5.0], 1.0, interval=(50, 60)), 0.005),
+    (Gaussian([0, 5.0], 1.0, interval=(0, 0.5), ends="truncate"), 0.2),
+    (Exponential([[1.0, 0.9, 0.0], [1.0, 0.0, 0.9]], 1.0), 0.05),
+    (Geometric(2, 1.0, ends="truncate"), 0.1),
+    (DiscreteLaplace([0, 5], 1.0, interval=(20, 30)), 0.005),
+]
+VIEWED = OnAttribute(Laplace([0, 5.0, 9.0], 1.0, interval=(50, 60)), [0, 1])  # of which no ceiling is known
+
+
+@pytest.mark.parametrize(
+    ("template", "target"), [*WAVERING, (VIEWED, 0.005)], ids=[repr(it[0]) for it in [*WAVERING, (VIEWED, 0)]]
+)
+def test_stronger_noise_keeps_the_goal_too_where_the_risk_wavers(template: Any, target: float) -> None:
+    """The risk may fall again as noise gets weaker: what is found has the goal kept by all stronger noise."""
+    assert template.parameter.wavers
+    found = calibrate(template, TWO, advantage=target)
+    assert not found.unlimited
+    assert found.bound <= target
+    weaker = 1 if template.parameter.rises else -1
+    for step in np.linspace(0.0, 12.0, 25):
+        assert risk_at(template, found.value * math.exp(-weaker * step), TWO) <= target
+    assert risk_at(template, found.value * 1.001**weaker, TWO) > target
+    assert "or less" not in found.sentence()
+    assert "or more" not in found.sentence()
+
+
+def test_a_clamped_release_is_not_called_safe_at_any_epsilon() -> None:
+    template = Laplace([0, 5.0], 1.0, interval=(50, 60))
+    assert risk_at(template, 0.1, TWO) == pytest.approx(0.0097, abs=5e-5)
+    assert calibrate(template, TWO, advantage=0.005).value == pytest.approx(0.0254757, rel=1e-4)
+    loose = calibrate(template, TWO, advantage=0.05)
+    assert loose.unlimited
+    assert loose.sentence().startswith("Every epsilon that was tried, from 1e-09 to 1e+09, keeps")
+    inside = Laplace([0, 5.0], 1.0, interval=(-1, 6))  # outputs beyond the positions tell nothing more
+    assert not inside.parameter.wavers
+    assert calibrate(inside, TWO, advantage=0.05).value == pytest.approx(-2 * math.log1p(-0.1), rel=1e-9)
+
+
+@pytest.mark.parametrize("value", [0.2, 1.0, 30.0])
+@pytest.mark.parametrize("template", [it[0] for it in WAVERING], ids=[repr(it[0]) for it in WAVERING])
+def test_the_ceiling_is_above_the_risk_and_falls_with_more_noise(template: Any, value: float) -> None:
+    weaker = value * 1.5 if template.parameter.rises else value / 1.5
+    most, more = (assess(template.ceiling(at), TWO).advantage for at in (value, weaker))
+    assert risk_at(template, value, TWO) <= most * (1 + 1e-12) <= more * (1 + 1e-9)
+
+
+def test_the_search_ends_where_no_mechanism_exists() -> None:
+    """With less noise the interval is out of reach: the last noise that can be made is the answer, not a failure."""
+    template = Gaussian([0, 5.0], 1.0, interval=(0, 0.5), ends="truncate")
+    found = calibrate(template, TWO, advantage=0.5)
+    assert not found.unlimited
+    assert found.advantage <= 0.5
+    with pytest.raises(DpriskError, match="out of reach of a position"):
+        template.with_parameter(found.value / 1.01)
+    far = DiscreteLaplace([0, 10**13], 100.0)  # at epsilon 1 the scale is too large
+    with pytest.raises(DpriskError, match="must lie between"):
+        far.with_parameter(1.0)
+    assert calibrate(far, epsilon=50.0).value == pytest.approx(50.0, rel=1e-12)
+
+
+def test_an_alternative_without_an_answer_is_told_beside_it() -> None:
+    """Delta alone is the tolerated total variation; the answer itself has nothing to do with it."""
+    found = calibrate(ApproxDP(1.0, 0.05), Threat(Prior.uniform(3), "all"), advantage=0.05)
+    assert found.advantage <= 0.05
+    assert [other.name for other in found.alternatives] == ["ReRo"]
+    assert list(found.without_answer) == ["membership"]
+    assert "strongest noise" in found.without_answer["membership"]
+    assert ("epsilon by membership", "none", found.without_answer["membership"]) in found.rows
+    assert found.to_dict()["without_answer"] == found.without_answer
+
+
+def test_a_success_goal_has_no_alternatives() -> None:
+    found = calibrate(GRR(10, 1.0), UNIFORM, success=0.3)
+    assert found.alternatives == ()
+    assert found.without_answer == {}
+    assert calibrate(GRR(10, 1.0), epsilon=1.0).alternatives == ()
+
+
+def test_one_possible_record_needs_no_noise() -> None:
+    assert calibrate(PureDP(1.0), Threat(Prior([1.0])), advantage=0.05).unlimited
 
 
 def test_families_whose_size_is_rounded_stay_safe() -> None:

@@ -378,3 +378,32 @@ def test_numbers_of_an_interval_on_the_command_line(
         code, _, problem = ran(wrong)
         assert code == 2
         assert message in problem
+
+
+def test_a_calibration_says_what_has_no_answer(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One possible record, and an alternative that finds no noise: neither is an error."""
+    alone = ["calibrate", "--guarantee", "pure", "--size", "1", "--advantage", "0.05"]
+    code, out, _ = run(capsys, monkeypatch, *alone)
+    assert code == 0
+    assert "Any epsilon keeps" in out
+    beside = [
+        "calibrate",
+        "--guarantee",
+        "approx",
+        "--delta",
+        "0.05",
+        "--size",
+        "3",
+        "--knows",
+        "all",
+        "--advantage",
+        "0.05",
+        "--json",
+    ]
+    code, out, _ = run(capsys, monkeypatch, *beside)
+    assert code == 0
+    told = json.loads(out)
+    assert told["epsilon"] == pytest.approx(0.0779615, rel=1e-5)
+    assert "strongest noise" in told["without_answer"]["membership"]

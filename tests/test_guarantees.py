@@ -294,6 +294,7 @@ def test_what_is_no_guarantee_gets_one_clear_sentence(wrong: Callable[[], object
 
 def test_opendp_approximate_measures_are_told_apart() -> None:
     """(rho, delta) of approximate zCDP is no (epsilon, delta): read as one, the bound would be below the risk."""
+    dp.enable_features("contrib")
     scalar = dp.m.make_gaussian(dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float), 1.0)
     promise = from_opendp(dp.c.make_approximate(scalar), 1.0)
     assert isinstance(promise, ZCDP)
@@ -301,6 +302,14 @@ def test_opendp_approximate_measures_are_told_apart() -> None:
     assert assess(promise, threat).advantage >= assess(Gaussian(2, 1.0), threat).advantage
     pure = dp.m.make_laplace(dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float), scale=2.0)
     assert from_opendp(dp.c.make_approximate(pure), 1.0).to_dict()["kind"] == "approx"
+
+
+def test_what_tells_everything_composes() -> None:
+    everything = Repeated(Laplace([1.0, 0.0, 0.0], scale=2e-5), 2).guarantee()
+    assert everything.total_variation == 1
+    assert everything.epsilon_at(0.0) == pytest.approx(1e5)
+    assert float(everything.tradeoff(0.3)) == 0
+    assert TradeOff([0.0, 1.0], [0.0, 0.0], linear=True).compose(3).epsilon_at(0.0) == math.inf
 
 
 @pytest.mark.slow

@@ -307,3 +307,19 @@ def test_numbers_of_any_kind_are_numbers() -> None:
     for wrong in (lambda: GRR(True, 1.0), lambda: GRR(3, "1"), lambda: GRR(2.5, 1.0), lambda: Prior.uniform("3")):  # type: ignore[arg-type]
         with pytest.raises(DpriskError, match="must be a"):
             wrong()
+
+
+@pytest.mark.parametrize("excess", [5e-10, -5e-10])
+def test_weights_that_sum_to_nearly_1_are_scaled(excess: float) -> None:
+    prior = Prior([0.5 + excess, 0.3, 0.2])
+    assert math.fsum(prior.weights) == pytest.approx(1.0, abs=3e-16)
+    assert prior.weights[1] / prior.weights[2] == pytest.approx(1.5, rel=1e-15)
+    assert prior.weights[1] == pytest.approx(0.3 / (1 + excess), rel=1e-14)
+    with pytest.raises(DpriskError, match=r"sums to 1\.000000002"):
+        Prior([0.5 + 2e-9, 0.3, 0.2])
+
+
+def test_beside_a_rare_record_none_is_sure() -> None:
+    """Its mass is lost in 1 - kappa_pi, which must not become 0."""
+    assert 0 < 1 - Prior([1.0, 1e-300]).collision_probability < 1e-15
+    assert Prior([1.0, 0.0]).collision_probability == 1.0

@@ -16,13 +16,13 @@ import numpy as np
 
 from dprisk.answers import Answer, Row
 from dprisk.comparisons import Compared, Comparisons
-from dprisk.errors import ParameterError, as_number, fail, require
+from dprisk.errors import DpriskError, ParameterError, as_number, fail, require
 from dprisk.mechanisms import Mechanism
 from dprisk.pictures import Curve, Curves, draw
 from dprisk.pictures.picture import GREY
 from dprisk.risks import Assessment, WorstCase, at_most, risk_of
 from dprisk.rounding import plain, significant_down, significant_up, written_out
-from dprisk.search import Found, Measure, Progress, required_parameter, weakest
+from dprisk.search import LARGEST, SMALLEST, Found, Measure, Progress, required_parameter, weakest
 from dprisk.sweeps import sweep
 from dprisk.threat import Threat
 from dprisk.values import Adjustable, Parameter
@@ -90,11 +90,20 @@ class Calibration(Found, Compared, Answer):
         """What the advantage is computed by."""
         return "total variation" if self.risk is None else self.risk.source
 
-    @cached_property
+    @property
     def alternatives(self) -> tuple[Alternative, ...]:
         """What worst-case membership and ReRo calibration would choose for the same tolerated advantage."""
+        return tuple(other for other in self._others if isinstance(other, Alternative))
+
+    @property
+    def without_answer(self) -> dict[str, str]:
+        """The ways to calibrate that find no noise for the same tolerated advantage, and why."""
+        return dict(other for other in self._others if not isinstance(other, Alternative))
+
+    @cached_property
+    def _others(self) -> list[Alternative | tuple[str, str]]:
         if self.threat is None or self.kind != "advantage":
-            return ()
+            return []
         baseline = min(1.0, self.threat.baseline)
         other: list[tuple[str, str, Measure, float]] = [
             ("membership", f"total variation <= {self.target:g}", _total_variation, self.target),
@@ -105,10 +114,13 @@ class Calibration(Found, Compared, Answer):
                 min(1.0, baseline + self.target),
             ),
         ]
-        return tuple(
-            Alternative(**vars(weakest(self.template, measure, target)), name=name, meaning=meaning)
-            for name, meaning, measure, target in other
-        )
+        found: list[Alternative | tuple[str, str]] = []
+        for name, meaning, measure, target in other:
+            try:
+                found.append(Alternative(**vars(weakest(self.template, measure, target)), name=name, meaning=meaning))
+            except DpriskError as problem:  # of that way to calibrate, not of what was found
+                found.append((name, str(problem)))
+        return found
 
     @cached_property
     def utility(self) -> dict[str, float]:
@@ -141,6 +153,7 @@ class Calibration(Found, Compared, Answer):
             (self.parameter, self._shown(self), f"keeps {self.goal}{'' if self._knob.rises else scale}"),
             *((f"achieved {what}", plain(number), self._how(what)) for what, number in self.achieved.items()),
             *((f"{self.parameter} by {other.name}", self._shown(other), other.meaning) for other in self.alternatives),
+            *((f"{self.parameter} by {name}", "none", why) for name, why in self.without_answer.items()),
             *((what, written_out(f"{number:.4g}"), self.template.units) for what, number in self.utility.items()),
             *([] if self.unlimited else self._comparison_rows),
         ]
@@ -159,13 +172,16 @@ class Calibration(Found, Compared, Answer):
     def sentence(self) -> str:
         """What to choose, rounded to the safe side, so that the printed number keeps the promise too."""
         goal = f"the advantage at or below {100 * self.target:g} points" if self.kind == "advantage" else self.goal
+        if self.unlimited and self._knob.wavers:
+            return f"Every {self.parameter} that was tried, from {SMALLEST:g} to {LARGEST:g}, keeps {goal}."
         if self.unlimited:
             return f"Any {self.parameter} keeps {goal}: this goal needs no noise."
         digits = 10.0 ** (2 - math.floor(math.log10(self.value)))
         if self._knob.rises:
-            less = "" if self._knob.jumps else " or less"
+            less = "" if self._knob.jumps or self._knob.wavers else " or less"
             return f"To keep {goal}, choose {self.parameter} {math.floor(self.value * digits) / digits:g}{less}."
-        return f"To keep {goal}, choose {self.parameter} {math.ceil(self.value * digits) / digits:g} or more."
+        more = "" if self._knob.wavers else " or more"
+        return f"To keep {goal}, choose {self.parameter} {math.ceil(self.value * digits) / digits:g}{more}."
 
     def picture(self) -> Curves:
         """What `plot` draws, as plain data."""
@@ -195,6 +211,7 @@ class Calibration(Found, Compared, Answer):
             "target": self.target,
             "bound": self.bound,
             "source": self.source,
+            "without_answer": self.without_answer,
             "alternatives": {other.name: None if other.unlimited else other.value for other in self.alternatives},
             "utility": self.utility,
             "comparisons": self.compared or None,
@@ -223,6 +240,11 @@ def calibrate(
     guarantee allows), a true positive rate at a false positive rate, or an epsilon (with a
     delta, as a pair). Without a threat, the advantage is that of telling two neighbouring data sets apart: the total
     variation. `progress` is told each value that is tried, and what the goal limits there.
+
+    More noise than was found keeps the goal too, with two exceptions, for which the answer is the value found and no
+    other: sizes that follow from epsilon by rounding, and risks that may fall again as noise gets weaker (outputs kept
+    in an interval, the exponential mechanism). For these, stronger noise is looked at in steps, up to where it is
+    proven to keep the goal.
 
     >>> from dprisk import GRR, Prior, Threat
     >>> calibrate(GRR(100, epsilon=1.0), Threat(Prior.uniform(100)), advantage=0.1)

@@ -66,6 +66,9 @@ def bits_leaked(epsilon: float, probability: float) -> float:
     log2(e^eps (1/alpha - 1) + 1) (Swanberg et al., section 3.2).
     """
     require(0 < probability <= 1, f"A probability must lie in (0, 1], got {probability}")
-    # log2(e^eps (1/a - 1) + 1), with e^eps taken out so that it cannot overflow
-    epsilon = as_epsilon(epsilon)
-    return epsilon / math.log(2) + math.log2(1 / probability - 1 + math.exp(-epsilon))
+    if probability == 1:
+        return 0.0
+    log_odds = as_epsilon(epsilon) + math.log1p(-probability) - math.log(probability)
+    return (max(log_odds, 0.0) + math.log1p(math.exp(-abs(log_odds)))) / math.log(
+        2
+    )  # without e^eps, which may overflow

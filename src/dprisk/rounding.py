@@ -3,6 +3,17 @@
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
+ULP = 2.0**-52
+FEW_STEPS = 32  # of arithmetic, in any formula of the register
+
+
+def outward(bound: float, terms: int) -> float:
+    """An upper bound with what floats may have lost on the way to it put on top.
+
+    That is relative to the bound for a sum of so many terms and a few steps more, and absolute for differences from 1.
+    """
+    return bound * (1 + (terms + FEW_STEPS) * ULP) + 4 * ULP
+
 
 def written_out(number: str) -> str:
     """The same number without an exponent, unless it has many places: 22790 instead of 2.279e+04."""

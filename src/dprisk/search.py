@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dprisk.errors import GuaranteeError, fail
+from dprisk.errors import DpriskError, GuaranteeError, fail
 from dprisk.values import Adjustable, Parameter, refuse_kind
 
 Measure = Callable[[Any], float]
@@ -15,6 +15,10 @@ Progress = Callable[[float, float], None]  # a parameter that was tried, and the
 NOISE = 1e-5  # how closely a target is met where the risk comes from an accountant
 NOT_KEPT = "The strongest noise that was tried still has {:g}, above the target {:g}."
 SMALLEST, LARGEST = 1e-9, 1e9  # parameters that are tried before a target counts as out of reach, or as met anyhow
+FIRST, LAST = math.log(SMALLEST), math.log(LARGEST)
+EDGE = 1e-3  # how closely the last noise is found that can still be made, where a weaker or stronger one is refused
+LONG = 12.0  # the logarithm of how much stronger noise is looked at where nothing is known of all that is stronger
+STEP = 0.5  # between the places that are looked at where the risk wavers
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,10 @@ class _Line:
     def risk(self, x: float) -> float:
         return self.at(x)[1]
 
+    def place(self, value: float) -> float:
+        """The x of a parameter; 0 if it has none."""
+        return self._sign * math.log(value) if 0 < value < math.inf else 0.0
+
     def found(self, x: float, unlimited: bool = False) -> Found:
         return Found(self.parameter(x), *self.at(x), unlimited)
 
@@ -69,9 +77,11 @@ def weakest(template: Adjustable, measure: Measure, target: float, progress: Pro
     parameter = required_parameter(template)
     line = _Line(parameter, template.with_parameter, measure, progress)
     if not template.sketches:
-        low, high = _bracket(line.risk, target)
+        low, high = _bracket(line.risk, target, _start(line, parameter))
+        if parameter.wavers:
+            low, high = _settled(line, template.ceiling, measure, target, low, high)
         if low == high:
-            return line.found(low, unlimited=True)
+            return line.found(low, unlimited=low == LAST)
         return line.found(_safe(line.risk, target, _root(line.risk, target, low, high)))
     if template.without_noise is not None and (left := measure(template.without_noise)) <= target:
         return Found(LARGEST if parameter.rises else SMALLEST, template.without_noise, left, unlimited=True)
@@ -130,19 +140,75 @@ def _follow(
     return x - value / slope if last_step else x, slope
 
 
-def _bracket(risk: Callable[[float], float], target: float) -> tuple[float, float]:
-    """A safe and an unsafe x, by doubling steps away from 0; equal if every x is safe."""
-    first, last = math.log(SMALLEST), math.log(LARGEST)
-    near, step, safe = 0.0, 0.5, risk(0.0) <= target
-    while True:
-        far = min(near + step, last) if safe else max(near - step, first)
-        if (risk(far) <= target) != safe:
+def _start(line: _Line, parameter: Parameter) -> float:
+    """Where to begin: at the parameter 1, or at that of the template if there is nothing to be had at 1."""
+    try:
+        line.risk(0.0)
+    except DpriskError:
+        return min(max(line.place(parameter.value), FIRST), LAST)
+    return 0.0
+
+
+def _bracket(risk: Callable[[float], float], target: float, start: float = 0.0) -> tuple[float, float]:
+    """A safe and an unsafe x, by doubling steps away from the start; the last x twice if it and all before it are safe.
+
+    Beyond some x a mechanism may not exist, or its risk be out of reach: that x is then the last.
+    """
+    near, step, safe, refused = start, STEP, risk(start) <= target, False
+    while near != (end := LAST if safe else FIRST):
+        far = min(near + step, end) if safe else max(near - step, end)
+        there = _tried(risk, far)
+        if there is None:
+            refused, step = True, step / 4
+            if step < EDGE:
+                break
+            continue
+        if (there <= target) != safe:
             return (near, far) if safe else (far, near)
-        if far == last:
-            return far, far
-        if far == first:
-            fail(NOT_KEPT.format(risk(far), target))
-        near, step = far, 2 * step
+        near, step = far, step if refused else 2 * step
+    if not safe:
+        fail(NOT_KEPT.format(risk(near), target))
+    return near, near
+
+
+def _tried(risk: Callable[[float], float], x: float) -> float | None:
+    """The risk, or None where it is refused."""
+    try:
+        return risk(x)
+    except DpriskError:
+        return None
+
+
+def _settled(
+    line: _Line, ceiling: Callable[[float], Any], measure: Measure, target: float, low: float, high: float
+) -> tuple[float, float]:
+    """Where the risk may fall again as noise gets weaker: the first safe and unsafe x, seen from the strongest noise.
+
+    Goes down from a safe x until the ceiling of the risk keeps the target, which is then kept by all stronger noise; on
+    the way it is looked at in steps only. Where no ceiling is known it stops once the target was kept for long.
+    """
+
+    def most(x: float) -> float:
+        top = ceiling(line.parameter(x))
+        return math.inf if top is None else measure(top)
+
+    x, safe, kept = low, True, low
+    while x > FIRST:
+        top_risk = _tried(most, x)
+        is_long = safe and top_risk in (None, math.inf) and min(kept, 0.0) - x > LONG
+        if is_long or (top_risk is not None and top_risk <= target):
+            break
+        x = max(x - STEP, FIRST)
+        there = _tried(line.risk, x)
+        if there is None:
+            break
+        if there > target:
+            high, safe = x, False
+        elif not safe:
+            low, safe, kept = x, True, x
+    if not safe:
+        fail(NOT_KEPT.format(line.risk(high), target))
+    return low, high
 
 
 def _root(risk: Callable[[float], float], target: float, low: float, high: float, tolerance: float = 1e-15) -> float:
@@ -157,6 +223,6 @@ def _safe(risk: Callable[[float], float], target: float, x: float) -> float:
     while risk(x) > target:
         x -= step * max(1.0, abs(x))
         step *= 4
-        if x < math.log(SMALLEST):
+        if x < FIRST:
             fail(NOT_KEPT.format(risk(x), target))
     return x

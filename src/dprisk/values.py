@@ -143,8 +143,9 @@ class Parameter:
     """A name, the present value, and what happens when it is turned.
 
     `rises` says whether the risk rises with it (epsilon) or falls (a noise). `jumps` says that a rounded size follows
-    from it, so that a smaller value need not have the smaller risk. `adds_up` says that two releases have the sum of
-    theirs, so that a budget is shared among them.
+    from it, so that a smaller value need not have the smaller risk. `wavers` says that the risk may fall again as noise
+    gets weaker, as it does where outputs are kept in an interval that only strong noise reaches. `adds_up` says that
+    two releases have the sum of theirs, so that a budget is shared among them.
     """
 
     name: str
@@ -152,16 +153,17 @@ class Parameter:
     rises: bool
     jumps: bool = False
     adds_up: bool = False
+    wavers: bool = False
 
     @classmethod
-    def epsilon(cls, value: float, jumps: bool = False) -> Parameter:
+    def epsilon(cls, value: float, jumps: bool = False, wavers: bool = False) -> Parameter:
         """A privacy parameter: the larger, the weaker the noise."""
-        return cls("epsilon", value, rises=True, jumps=jumps, adds_up=True)
+        return cls("epsilon", value, rises=True, jumps=jumps, adds_up=True, wavers=wavers)
 
     @classmethod
-    def noise(cls, name: str, value: float) -> Parameter:
+    def noise(cls, name: str, value: float, wavers: bool = False) -> Parameter:
         """The size of noise: the larger, the stronger."""
-        return cls(name, value, rises=False)
+        return cls(name, value, rises=False, wavers=wavers)
 
 
 class Adjustable(Value):
@@ -191,6 +193,13 @@ class Adjustable(Value):
     def error(self) -> dict[str, float]:
         """The usual measure of what the noise costs, by its name; empty where there is none."""
         return {}
+
+    def ceiling(self, value: float) -> Any:
+        """Where the risk wavers: what risks at least as much at a value of the parameter, and less with more noise.
+
+        If that keeps a goal, so does every stronger noise. None if nothing of the kind is known.
+        """
+        return None
 
     @property
     def units(self) -> str:

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar
 from dprisk.errors import require
 from dprisk.guarantees import Guarantee
 from dprisk.mechanisms import Mechanism
+from dprisk.rounding import outward
 from dprisk.threat.success import Exact, Ring
 from dprisk.threat.threat import Threat
 from dprisk.types import FloatArray
@@ -121,7 +122,14 @@ class Bound:
             if isinstance(found, Certified):
                 proven, found = proven and found.is_tight, found.value
             numbers.append(getattr(found, self.bounds, found))
-        return Value(self, min(numbers), proven and self.is_attained(guarantee, threat))
+        terms = threat.prior.support_size
+        number = min(numbers) if self._is_nothing(guarantee, threat) else outward(min(numbers), terms)
+        return Value(self, number, proven and self.is_attained(guarantee, threat))
+
+    def _is_nothing(self, guarantee: Guarantee, threat: Threat) -> bool:
+        """Whether there is nothing to gain at all, so that a bound of 0 is no rounding."""
+        hidden = guarantee.total_variation == 0 or threat.prior.support_size == 1
+        return threat.kappa_aux == 0 or (self.bounds == "advantage" and hidden)
 
     @cached_property
     def _reads(self) -> list[Callable[[Any], Any]]:

@@ -27,6 +27,11 @@ def best_mass(epsilon: float) -> float:
     return math.exp(-epsilon / 2) / (1 + math.exp(-epsilon / 2))
 
 
+def largest_gain(epsilon: float, mass: float) -> float:
+    """The largest `gain` of any prior probability up to a mass; its peak is not computed, for it may underflow."""
+    return math.tanh(epsilon / 4) if mass >= best_mass(epsilon) else gain(epsilon, mass)
+
+
 @dataclass(frozen=True)
 class Blocks:
     """Randomised response on k blocks: the k - 1 heaviest records alone, the rest as one."""
@@ -178,7 +183,7 @@ def set_advantage(epsilon: float, delta: float, kappa_pi: float, ball_masses: Fl
 @theorem("knowledge", "dprisk, theory 3.4", "h(min(kappa_aux, 1/(1 + e^(eps/2)))) plus a delta term")
 def knowledge_advantage(epsilon: float, delta: float, kappa_pi: float, kappa_aux: float) -> float:
     """RAD <= c + (1 - c) delta (1 - kappa_pi), c = h(min(kappa_aux, 1/(1+e^(eps/2)))): any knowledge (theory, 3.4)."""
-    most = gain(epsilon, min(kappa_aux, best_mass(epsilon)))
+    most = largest_gain(epsilon, kappa_aux)
     return most + (1 - most) * delta * (1 - kappa_pi)
 
 

@@ -52,7 +52,7 @@ class Form:
 def solve(mechanism: Mechanism, threat: Threat) -> Optimum:
     """RAD and ReRo of the best attackers, exactly; refuses what would take an enumeration beyond reach."""
     return next(
-        replace(found, by=form.name)
+        replace(found, by=form.name, most=1 - threat.prior.collision_probability)
         for form, simple in _forms(mechanism, threat)
         if (found := form.optimum(simple, threat)) is not None
     )

@@ -20,8 +20,8 @@ class Optimum:
     `by_record` is the advantage that the advantage-maximising attacker has on each record, so that
     advantage = sum_z pi_z by_record[z]; `right_by_group` is how often that attacker is right about participants. Both
     are None where it takes another computation to know. The true advantage and success are at most `error` larger than
-    told, apart from rounding; unless `is_proven`, that is an estimate. `by` is the name of the form (see `forms.py`)
-    that found it.
+    told, apart from rounding; unless `is_proven`, that is an estimate. `most` is what no attacker can exceed under the
+    prior, and `by` the name of the form (see `forms.py`) that found it.
     """
 
     advantage_by_group: FloatArray
@@ -30,12 +30,13 @@ class Optimum:
     right_by_group: FloatArray | None = field(default=None, kw_only=True)
     error: float = field(default=0.0, kw_only=True)
     is_proven: bool = field(default=True, kw_only=True)
+    most: float = field(default=1.0, kw_only=True)
     by: str = field(default="", kw_only=True)
 
     @property
     def advantage(self) -> float:
         """RAD of the best attacker."""
-        return math.fsum(self.advantage_by_group)
+        return min(self.most, math.fsum(self.advantage_by_group))
 
     @property
     def right(self) -> float | None:

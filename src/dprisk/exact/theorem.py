@@ -25,13 +25,16 @@ def enumerate_outputs(mechanism: Mechanism, threat: Threat) -> Optimum:
     pi, reach = threat.prior.weights, threat.reach
     mass = reach.sums(pi[:, None])
     advantage, success = np.zeros((2, reach.starts.size))
+    tells = False
     for columns in mechanism.channel(block_size(reach, threat.prior.size)):
         joint = pi[:, None] * columns
         evidence = pi @ columns  # p(theta)
+        tells = tells or bool(np.any(columns != columns[0]))
         hits = reach.sums(joint)
         success += reach.best(hits).sum(axis=1)
         advantage += reach.best(hits - mass * evidence).sum(axis=1)
-    return Optimum(np.maximum(advantage, 0.0), success, None)  # a guess that ignores the output has 0: less is rounding
+    # A guess that ignores the output has 0, and where all outputs say the same no guess has more: the rest is rounding.
+    return Optimum(np.maximum(advantage, 0.0) if tells else np.zeros_like(advantage), success, None)
 
 
 def enumerate_right(mechanism: Mechanism, threat: Threat) -> FloatArray:

@@ -116,7 +116,8 @@ class Guarantee(Adjustable):
         if low - 1e-12 <= fixed <= high + 1e-12:
             return self.total_variation
         end = low if fixed < low else high
-        return max(0.0, 1 - float(self.tradeoff(end)) - end)
+        gap = max(0.0, 1 - float(self.tradeoff(end)) - end) + ROUNDING
+        return min(gap, self.total_variation)
 
     def crossing(self, slope: float) -> float:
         """The place a where the curve meets the line slope * a, rounded down; slope > 0."""
@@ -137,7 +138,8 @@ class Guarantee(Adjustable):
     def pairs(self) -> list[tuple[float, float]]:
         """Pairs (epsilon, delta) that the guarantee implies, for bounds that take such a pair: try each."""
         alpha, beta = self.knots
-        steep = -np.diff(beta) / np.diff(alpha)  # a tangent of slope -e^eps meets the curve where its slope changes
+        with np.errstate(over="ignore", divide="ignore"):
+            steep = -np.diff(beta) / np.diff(alpha)  # a tangent of slope -e^eps meets the curve where its slope changes
         top = min(math.log(steep[0]) if steep[0] > 1 else 0.0, 50.0)
         grid = np.linspace(0.0, top, 41)
         deltas = (1 - beta - np.exp(grid)[:, None] * alpha).max(axis=1)

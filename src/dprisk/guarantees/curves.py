@@ -9,6 +9,8 @@ import numpy as np
 from dprisk.types import FloatArray
 
 Knots = tuple[FloatArray, FloatArray]
+TANGENTS = np.concatenate([[0.0], np.geomspace(1e-4, 60.0, 600)])  # epsilons at which a product gets its tangents
+ADDED_UP = 1e-12  # what sums over all pairs of segments may lose
 
 
 def lower_hull(alpha: FloatArray, beta: FloatArray) -> Knots:
@@ -69,6 +71,34 @@ def below_samples(alpha: FloatArray, beta: FloatArray) -> Knots:
     ys = np.r_[start, beta[1:-1], depth, floor, 0.0]
     # Of two heights at one place the lower counts, and mirror images too: replacing works both ways.
     return lower_hull(np.r_[xs, ys], np.r_[np.maximum(ys, 0.0), xs])
+
+
+def likeliest_first(table: FloatArray, record: int) -> Knots:
+    """The envelope of the curves of one row of a channel against every other: outputs in order of likelihood ratio."""
+    own = np.broadcast_to(table[record], table.shape)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # beyond all floats is first in any case
+        ratio = np.where(table > 0, own / table, np.inf)
+    order = np.argsort(-ratio, axis=1, kind="stable")
+    alpha, hit = (
+        np.cumsum(np.take_along_axis(law, order, axis=1), axis=1, dtype=np.longdouble).astype(float)
+        for law in (table, own)
+    )
+    return lower_hull(np.clip(alpha.ravel(), 0.0, 1.0), np.clip(1 - hit.ravel(), 0.0, 1.0))
+
+
+def product(one: Knots, two: Knots) -> Knots:
+    """The curve of two independent releases, each with a symmetric curve of its own, by tangents: never above it.
+
+    A curve is that of two laws with an output for each straight piece (and one that only the second law has).
+    """
+    laws = ((np.r_[0.0, np.diff(alpha)], np.r_[1 - beta[0], -np.diff(beta)]) for alpha, beta in (one, two))
+    first, second = (np.outer(*pair).ravel() for pair in zip(*laws, strict=True))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratio = np.where(first > 0, second / first, np.where(second > 0, np.inf, 0.0))
+    order = np.argsort(-ratio, kind="stable")
+    seen = np.searchsorted(-ratio[order], -np.exp(TANGENTS), side="left")  # how many outputs speak for the second law
+    alarm, hit = (np.r_[0.0, np.cumsum(law[order])][seen] for law in (first, second))
+    return from_profile(TANGENTS, np.minimum(hit - np.exp(TANGENTS) * alarm + ADDED_UP, 1.0))
 
 
 def group_of_two(alpha: FloatArray, beta: FloatArray) -> Knots:

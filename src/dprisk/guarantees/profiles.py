@@ -20,6 +20,7 @@ from dprisk.types import FloatArray
 from dprisk.values import content
 
 GRID = 1e-4  # discretisation of the privacy loss; dp_accounting rounds up
+NEARLY_SURE = 1 - 1e-13  # a total variation beyond which the two data sets count as told apart
 TINY = np.finfo(float).tiny
 
 
@@ -70,13 +71,18 @@ class TradeOff(Guarantee):
         if self.epsilon is not None:
             return self.epsilon
         alpha, beta = self.knots
-        steepest = (beta[0] - beta[1]) / (alpha[1] - alpha[0])
-        return math.log(steepest) * (1 + 1e-15) if beta[0] == 1 else math.inf
+        steepest = float(beta[0] - beta[1]), float(alpha[1] - alpha[0])
+        return (math.log(steepest[0]) - math.log(steepest[1])) * (1 + 1e-15) if beta[0] == 1 else math.inf
 
     def compose(self, times: int) -> Guarantee:
         """Through the privacy loss distribution of the pair of outputs that the curve describes, rounded up."""
         times = as_whole("times", times)
-        return self if times == 1 else _privacy_loss_of_knots(self.knots, self.relation).compose(times)
+        if times == 1:
+            return self
+        if self.total_variation > NEARLY_SURE:  # an accountant has no mass left to compose
+            pure = None if self.epsilon is None else times * self.epsilon
+            return TradeOff([0.0], [0.0], self.relation, linear=True, epsilon=pure)
+        return _privacy_loss_of_knots(self.knots, self.relation).compose(times)
 
     def to_replace_one(self) -> TradeOff:
         """Two steps along the curve."""

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dprisk.errors import MechanismError, TooLargeError, as_epsilon, as_number, as_whole
 from dprisk.guarantees import ApproxDP, Guarantee, PureDP, TradeOff
-from dprisk.guarantees.curves import Knots, lower_hull
+from dprisk.guarantees.curves import likeliest_first
 from dprisk.tables import listed, twice
 from dprisk.types import AnyArray, FloatArray, IntArray
 from dprisk.values import Adjustable, Parameter, content, refuse_kind, written
@@ -120,6 +120,11 @@ class Mechanism(Adjustable):
         """How many outputs there are; infinite if they cannot be listed."""
         return math.inf
 
+    @property
+    def merges_outputs(self) -> bool:
+        """Whether outputs without end are listed as one, as the far tails of noise on whole numbers are."""
+        return False
+
     def outputs(self, block: int) -> Iterator[AnyArray]:
         """All outputs, in blocks of at most `block`, in the format of `sample`."""
         raise MechanismError(f"{self!r} has no finite list of outputs.")
@@ -133,12 +138,12 @@ class Mechanism(Adjustable):
         """The largest log-likelihood ratio of each record (rows) against each other one (columns)."""
         self._require_listable()
         largest = np.full((self.size, self.size), -np.inf)
-        for columns in self.channel(max(1, (1 << 18) // self.size)):
-            with np.errstate(divide="ignore", invalid="ignore"):
-                logs = np.log(columns)
-                for record in range(self.size):
-                    ratio = np.where(columns[record] > 0, logs[record] - logs, -np.inf)
-                    largest[record] = np.maximum(largest[record], ratio.max(axis=1))
+        for outputs in self.outputs(max(1, (1 << 18) // self.size)):
+            logs = self.log_likelihood(outputs).T
+            for record in range(self.size):
+                with np.errstate(invalid="ignore"):
+                    ratio = np.where(logs[record] > -np.inf, logs[record] - logs, -np.inf)
+                largest[record] = np.maximum(largest[record], ratio.max(axis=1))
         return largest
 
     @property
@@ -207,7 +212,7 @@ class Mechanism(Adjustable):
         if not self.size**2 * self.n_outputs <= PAIRWISE_CELLS:
             return PureDP(self.epsilon) if math.isfinite(self.epsilon) else ApproxDP(0.0, 1.0)
         table = self.matrix()
-        knots = [_pairwise_knots(table, record) for record in range(self.size)]
+        knots = [likeliest_first(table, record) for record in range(self.size)]
         alpha, beta = (np.concatenate(part) for part in zip(*knots, strict=True))
         return TradeOff(alpha, beta, linear=True, epsilon=self.epsilon)
 
@@ -265,10 +270,29 @@ class ByEpsilon(Mechanism):
         return self.nominal_epsilon if self.size > 1 else 0.0
 
 
-class Wrapped(Mechanism):
+class Made(Mechanism):
+    """Made of other mechanisms: what a sufficient statistic of it promises is what it promises."""
+
+    def delta_at(self, epsilon: float) -> float:
+        """The smallest delta; where the outputs cannot be listed, what the guarantee tells, which is at least it."""
+        same = self.sufficient()
+        if same is not self:
+            return same.delta_at(epsilon)
+        return super().delta_at(epsilon) if self.is_listable else self.guarantee().delta_at(epsilon)
+
+    def guarantee(self) -> Guarantee:
+        same = self.sufficient()
+        return super().guarantee() if same is self else same.guarantee()
+
+
+class Wrapped(Made):
     """Made of another mechanism, whose parameter it has."""
 
     mechanism: Mechanism
+
+    @property
+    def merges_outputs(self) -> bool:
+        return self.mechanism.merges_outputs
 
     @property
     def parameter(self) -> Parameter | None:
@@ -320,7 +344,7 @@ class Repeated(Wrapped):
 
     @property
     def _is_listed(self) -> bool:
-        return self.size**2 * self.n_outputs <= PAIRWISE_CELLS
+        return self.size**2 * self.n_outputs <= PAIRWISE_CELLS or self.sufficient() is not self
 
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
         return np.stack([self.mechanism.sample(records, rng) for _ in range(self.times)], axis=1)
@@ -369,17 +393,6 @@ def require_mechanism(given: Any) -> None:
 def whole_below(values: AnyArray, limit: Any) -> bool:
     """Whether all are whole numbers from 0 to below a limit."""
     return np.issubdtype(values.dtype, np.integer) and bool(np.all((values >= 0) & (values < limit)))
-
-
-def _pairwise_knots(table: FloatArray, record: int) -> Knots:
-    """The envelope of the trade-off curves of one record against every other: outputs in order of likelihood ratio."""
-    own = np.broadcast_to(table[record], table.shape)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(table > 0, own / table, np.inf)
-    order = np.argsort(-ratio, axis=1, kind="stable")
-    alpha = np.cumsum(np.take_along_axis(table, order, axis=1), axis=1)
-    beta = 1 - np.cumsum(np.take_along_axis(own, order, axis=1), axis=1)
-    return lower_hull(np.clip(alpha.ravel(), 0.0, 1.0), np.clip(beta.ravel(), 0.0, 1.0))
 
 
 def _batches(items: Iterator[Any], block: int) -> Iterator[list[Any]]:

@@ -11,17 +11,20 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, as_number, fail
-from dprisk.guarantees import Guarantee
-from dprisk.mechanisms.base import Mechanism, Repeated, Wrapped, require_mechanism
+from dprisk.errors import MechanismError, as_epsilon, as_number, fail
+from dprisk.guarantees import Guarantee, TradeOff
+from dprisk.guarantees.curves import product
+from dprisk.mechanisms.base import PAIRWISE_CELLS, Made, Mechanism, Repeated, Wrapped, require_mechanism
 from dprisk.mechanisms.tabled import Matrix
 from dprisk.mechanisms.vectors import VectorGaussian, as_vector_gaussian
 from dprisk.tables import listed
 from dprisk.types import AnyArray, FloatArray, IntArray
 from dprisk.values import Parameter
 
+SMALLEST = 1e-290  # a probability that still has all its digits
 
-class Product(Mechanism):
+
+class Product(Made):
     """Two independent releases of the same record; outputs are a pair: those of the first, those of the second.
 
     To release two attributes of a record, each by its own mechanism, take the product of two `OnAttribute`.
@@ -45,7 +48,8 @@ class Product(Mechanism):
         one, two = self.first.parameter, self.second.parameter
         if one is None or two is None or one.name != two.name:
             return None
-        return replace(one, value=one.value + two.value if one.adds_up else one.value, jumps=one.jumps or two.jumps)
+        value = one.value + two.value if one.adds_up else one.value
+        return replace(one, value=value, jumps=one.jumps or two.jumps, wavers=one.wavers or two.wavers)
 
     def with_parameter(self, value: float) -> Self:
         """Both turned together, in their present proportion."""
@@ -77,18 +81,28 @@ class Product(Mechanism):
         joint = np.concatenate([part.means * (noise / part.noise) for part in (one, two)], axis=1)
         return VectorGaussian(joint, noise).sufficient()
 
-    def guarantee(self) -> Guarantee:
-        same = self.sufficient()
-        return super().guarantee() if same is self else same.guarantee()
-
     @property
     def n_outputs(self) -> float:
         return self.first.n_outputs * self.second.n_outputs
 
+    @property
+    def merges_outputs(self) -> bool:
+        return self.first.merges_outputs or self.second.merges_outputs
+
+    def guarantee(self) -> Guarantee:
+        """All pairs of records where that is feasible, otherwise the product of the curves of both parts."""
+        if self.size**2 * self.n_outputs <= PAIRWISE_CELLS or self.sufficient() is not self:
+            return super().guarantee()
+        curve = product(self.first.guarantee().knots, self.second.guarantee().knots)
+        return TradeOff(*curve, linear=True, epsilon=self.epsilon)
+
     @cached_property
     def epsilon(self) -> float:
         """The two ratios of a pair of records multiply, and their outputs are free to be the worst for both."""
-        return float((self.first.pairwise_epsilon() + self.second.pairwise_epsilon()).max())
+        return float(self.pairwise_epsilon().max())
+
+    def pairwise_epsilon(self) -> FloatArray:
+        return self.first.pairwise_epsilon() + self.second.pairwise_epsilon()
 
     def _sides(self, block: int) -> tuple[int, int]:
         """Block sizes at which all outputs of the second come with each of the first, in that order."""
@@ -151,7 +165,15 @@ class OnAttribute(Wrapped):
 
     @cached_property
     def epsilon(self) -> float:
-        return self.mechanism.epsilon if self._sees_all else super().epsilon
+        if self._sees_all:
+            return self.mechanism.epsilon
+        same = self.sufficient()
+        return float(self._seen_pairs().max()) if same is self else same.epsilon
+
+    def _seen_pairs(self) -> FloatArray:
+        """`pairwise_epsilon` for the attributes that occur."""
+        seen = np.unique(self.values)
+        return self.mechanism.pairwise_epsilon()[np.ix_(seen, seen)]
 
     def delta_at(self, epsilon: float) -> float:
         return self.mechanism.delta_at(epsilon) if self._sees_all else super().delta_at(epsilon)
@@ -165,7 +187,8 @@ class OnAttribute(Wrapped):
         return self.mechanism.pairwise_epsilon()[np.ix_(self.values, self.values)]
 
     def guarantee(self) -> Guarantee:
-        return self.mechanism.guarantee()
+        """That of the records that it tells apart, where that is known without a list; otherwise of all."""
+        return self.mechanism.guarantee() if self._sees_all or self.sufficient() is self else super().guarantee()
 
     def _simpler(self) -> Mechanism | None:
         return self.mechanism.sufficient().viewed(self.values)
@@ -192,7 +215,8 @@ class PostProcessed(Wrapped, Matrix):
 
     `output_map` gives a new output for each of the mechanism's, in the order in which it lists them: a list, or
     a function that is called with blocks of outputs. Equal values become one output; the new outputs are
-    numbered in the sorted order of the values.
+    numbered in the sorted order of the values. Where the mechanism lists outputs without end as one, what a function
+    makes of those that are not listed is not known, and the `epsilon` is that of the mechanism.
     """
 
     def __init__(self, mechanism: Mechanism, output_map: npt.ArrayLike | Callable[[AnyArray], npt.ArrayLike]) -> None:
@@ -216,6 +240,27 @@ class PostProcessed(Wrapped, Matrix):
         np.add.at(merged, code, table.T)
         super().__init__(merged.T)
         self.mechanism, self.labels = mechanism, mechanism.labels
+        self._is_partly_seen = callable(output_map) and mechanism.merges_outputs
+
+    @property
+    def merges_outputs(self) -> bool:
+        return self._is_partly_seen
+
+    @cached_property
+    def epsilon(self) -> float:
+        return self.mechanism.epsilon if self._is_blurred else super().epsilon
+
+    def pairwise_epsilon(self) -> FloatArray:
+        return self.mechanism.pairwise_epsilon() if self._is_blurred else super().pairwise_epsilon()
+
+    def delta_at(self, epsilon: float) -> float:
+        return 0.0 if as_epsilon(epsilon) >= self.epsilon else super().delta_at(epsilon)
+
+    @property
+    def _is_blurred(self) -> bool:
+        """Whether the table does not tell every ratio: outputs are missing, or probabilities too small for floats."""
+        possible = self._table[:, self._table.max(axis=0) > 0]
+        return self._is_partly_seen or bool(possible.min() < SMALLEST and math.isfinite(self.mechanism.epsilon))
 
 
 def number_of(outputs: Any) -> int:

@@ -12,8 +12,8 @@ import scipy
 from dprisk.errors import MechanismError, ParameterError, as_number
 from dprisk.guarantees import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
 from dprisk.mechanisms import Gaussian, Laplace, Mechanism, VectorGaussian, VectorLaplace
-from dprisk.mechanisms.numbers.additive import Ends
 from dprisk.mechanisms.numbers.noise import GaussianNoise, LaplaceNoise, Noise
+from dprisk.mechanisms.numbers.positions import Ends
 from dprisk.releases.queries import Query
 from dprisk.tables import as_floats, column, column_names, listed, require_present, rows_of, twice
 from dprisk.types import FloatArray, Table

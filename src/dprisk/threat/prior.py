@@ -160,7 +160,8 @@ class Prior(Value):
     @cached_property
     def collision_probability(self) -> float:
         """kappa_pi, the chance that two draws from the prior coincide."""
-        return float(self.weights @ self.weights)
+        most = 1.0 if self.support_size == 1 else math.nextafter(1.0, 0.0)  # beside a rare record no other is sure
+        return min(most, float(self.weights @ self.weights))
 
     @cached_property
     def entropy(self) -> float:

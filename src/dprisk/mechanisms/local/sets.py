@@ -94,7 +94,8 @@ class SetProtocol(Mechanism):
         q (1 - q) / (p - q)^2, with p and q the chances that a record is in the set of its owner and of anybody else.
         """
         own, other = self._chances()
-        return other * (1 - other) / (own - other) ** 2 if own > other else math.inf
+        gap = (own - other) ** 2 if own > other else 0.0
+        return other * (1 - other) / gap if gap > 0 else math.inf  # too small a gap has no square
 
     def error(self) -> dict[str, float]:
         return {FREQUENCY_ERROR: self.frequency_variance()}
