@@ -298,7 +298,7 @@ def test_only_means_at_right_angles_are_taken_for_such() -> None:
 
 def test_other_threats_are_estimated() -> None:
     release = VectorGaussian(np.eye(4), 0.5)
-    for threat in (Threat(Prior.zipf(4)), Threat(Prior.uniform(4), "all"), Threat(Prior.uniform(4), success=Line(0.5))):
+    for threat in (Threat(Prior.zipf(4)), Threat(Prior.uniform(4), "all"), Threat(Prior.uniform(4), success=Line(1.0))):
         assert not assess(release, threat, runs=100).exact
     padded = assess(VectorGaussian(np.eye(4)[[0, 1, 2, 3, 3]] + 0.0, 0.5), Threat(Prior([0.25] * 4 + [0.0])))
     assert padded.exact

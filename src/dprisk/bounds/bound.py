@@ -69,7 +69,8 @@ class Bound:
     `notion` is what it reads off the guarantee: its curve ("any"), a pair epsilon, delta ("pair": every pair that the
     guarantee implies is tried; "one pair": only if it is one), or its epsilon at delta 0 ("pure"). `formula` is given
     the `QUANTITIES` that its parameters are named after, and returns a number, a `Certified`, or what has the
-    number under the name of what is bounded. It holds `only` for threats with these properties.
+    number under the name of what is bounded. It holds `only` for threats with these properties, and is
+    asked about the `essence` of a threat.
     """
 
     name: str
@@ -86,6 +87,7 @@ class Bound:
 
     def obstacle(self, guarantee: Guarantee, threat: Threat, thorough: bool = False) -> str | None:
         """Why the bound does not apply, in a sentence; None if it does."""
+        threat = threat.essence
         if "nothing known" in self.only and not threat.knows.is_none:
             return f"needs an attacker without auxiliary knowledge; this one knows {threat.knows.describe()}"
         if "exact success" in self.only and not threat.success.is_exact:
@@ -111,6 +113,7 @@ class Bound:
 
     def value(self, guarantee: Guarantee, threat: Threat, people: int | None = None) -> Value:
         """The bound evaluated, as its formula gives it."""
+        threat = threat.essence
         pairs: Any = guarantee.pairs if self.notion in ("pair", "one pair") else [(None, None)]
         if self.notion == "pure":
             pairs = [(guarantee.epsilon_at(0.0), 0.0)]

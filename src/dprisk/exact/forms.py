@@ -107,14 +107,9 @@ def _of(kind: type, when: Callable[[Threat], bool] = lambda threat: True) -> Cal
     return lambda mechanism, threat: isinstance(mechanism, kind) and when(threat)
 
 
-def _exactly(threat: Threat) -> bool:
-    """Whether a guess is right about one record at most."""
-    return threat.success.is_exact or threat.reach.is_single
-
-
 def _plainly(threat: Threat) -> bool:
     """A uniform prior, nothing known, exact success."""
-    return threat.knows.is_none and threat.prior.is_uniform and _exactly(threat)
+    return threat.knows.is_none and threat.prior.is_uniform and threat.is_exact
 
 
 def _repeated_means(mechanism: VectorNoise, threat: Threat) -> Optimum | None:
@@ -138,7 +133,7 @@ FORMS: Register[Form] = Register(
     Form(
         "sets",
         "dprisk, theory 2a; RAD Examples 4.4-4.6 for nothing and for everything known",
-        _of(SetProtocol, lambda threat: threat.success.is_exact or threat.knows.is_all or _exactly(threat)),
+        _of(SetProtocol, lambda threat: threat.knows.is_all or threat.is_exact),
         closed_forms.set_protocol,
     ),
     Form("randomised response", "dprisk; RAD Example 4.4 if exact", _of(GRR), closed_forms.randomised_response),

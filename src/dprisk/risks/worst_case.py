@@ -9,7 +9,7 @@ from dprisk import bounds
 from dprisk.answers import Row
 from dprisk.errors import ThreatError, as_whole, require
 from dprisk.guarantees import Guarantee
-from dprisk.mechanisms import Mechanism
+from dprisk.mechanisms import Mechanism, OnAttribute
 from dprisk.risks.base import Assessment
 from dprisk.rounding import round_number_of_people, significant_up
 from dprisk.threat import Threat
@@ -52,7 +52,7 @@ class WorstCase(Assessment):
 
     @property
     def advantage(self) -> float:
-        return min(self.advantage_bound.number, 1 - self.threat.prior.collision_probability)
+        return min(self.advantage_bound.number, 1 - self.threat.essence.prior.collision_probability)
 
     @property
     def success(self) -> float:
@@ -86,7 +86,9 @@ class WorstCase(Assessment):
         for value in values:
             as_tight = value.number <= values[0].number * (1 + 1e-9)
             if as_tight and value.attained and value.bound.worst:
-                return value.bound.worst(self.guarantee, self.threat).labelled(self.threat.prior.labels)
+                worst, kinds = value.bound.worst(self.guarantee, self.threat.essence), self.threat.kinds
+                whole = worst if kinds.are_records else OnAttribute(worst, kinds.of_record)
+                return whole.labelled(self.threat.prior.labels)
         return None
 
     def match_among(self, people: int) -> tuple[bounds.Value, bounds.Value]:

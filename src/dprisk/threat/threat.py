@@ -11,6 +11,7 @@ import numpy as np
 from dprisk.errors import ThreatError, as_number, fail
 from dprisk.tables import column, column_names, encode, rows_of
 from dprisk.threat.density import Density
+from dprisk.threat.kinds import Kinds, OnKinds
 from dprisk.threat.knowledge import Knowledge, as_knowledge
 from dprisk.threat.prior import Prior
 from dprisk.threat.reach import Reach
@@ -115,6 +116,39 @@ class Threat(Value):
     def reach(self) -> Reach:
         """The sets of records that guesses can be right about, group by group."""
         return self.success.reach(self.prior, self.knows.groups)
+
+    @cached_property
+    def kinds(self) -> Kinds:
+        """The kinds of records that it tells apart."""
+        return Kinds.of(self.prior, self.knows.groups, None if self.success.is_exact else self.reach)
+
+    @cached_property
+    def essence(self) -> "Threat":
+        """The plainest threat that is the same to every attacker: how it is spelled makes no difference to what holds.
+
+        Its records are the `kinds`, its success is `Exact` where it comes to that, and groups that nobody is in are
+        left out. Whatever holds of it for a guarantee holds of this one, and the other way round.
+
+        >>> people = {"sex": ["f", "f", "m"], "ill": ["yes", "no", "no"]}
+        >>> Threat.attributes(people, known=[], secret=["ill"]).essence
+        Threat(2 records, knows nothing, right exactly, baseline 0.6667)
+        """
+        if isinstance(self.prior, Density) or (self.success.is_exact and self.kinds.are_records):
+            return self
+        kinds, prior, rule = self.kinds, self.prior, self.success
+        if rule.is_exact or kinds.are_exact(self.knows.groups, self.reach):
+            rule = Exact()
+        elif kinds.are_records:
+            return self
+        else:
+            rule = OnKinds(rule, prior, kinds.of_record, kinds.first)
+        prior = prior if kinds.are_records else Prior(kinds.masses(prior))
+        return Threat(prior, kinds.knowledge(self.knows), rule)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether success comes to naming the record, however it is spelled."""
+        return self.essence.success.is_exact and self.essence.prior.size == self.prior.support_size
 
     @cached_property
     def kappa_aux(self) -> float:
