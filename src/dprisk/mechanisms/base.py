@@ -62,7 +62,7 @@ class Mechanism(Adjustable):
         return self if names == self.labels else self._with({"labels": names})
 
     def _with(self, state: dict[str, Any]) -> Self:
-        labels = state["labels"]
+        labels = state.get("labels")
         if labels is not None and len(labels) != self.size:
             raise MechanismError(f"{len(labels)} labels for {self.size} records; give each record its own.")
         return super()._with(state)
@@ -277,6 +277,7 @@ class Repeated(Wrapped):
 
     def __init__(self, mechanism: Mechanism, times: int) -> None:
         MechanismError.unless(isinstance(mechanism, Mechanism), f"Only a mechanism can be repeated, not {mechanism!r}.")
+        require_listed_records(mechanism)
         if mechanism.pairs_outputs:
             raise MechanismError("Repeat the two parts of a product, then take the product: the release is the same.")
         self.mechanism, self.times, self.size = mechanism, as_whole("times", times), mechanism.size
@@ -340,6 +341,15 @@ class Repeated(Wrapped):
         listed = np.concatenate(list(self.mechanism.outputs(1 << 12)))
         for reports in _batches(itertools.combinations_with_replacement(range(len(listed)), self.times), block):
             yield listed[np.array(reports)]
+
+
+def require_listed_records(mechanism: Mechanism) -> None:
+    """Refuse a mechanism for all numbers of an interval where another is made of it."""
+    if not math.isfinite(mechanism.size):
+        raise MechanismError(
+            f"{mechanism!r} is for any number of an interval, and mechanisms are made of those whose records are "
+            "listed: take Laplace(positions, ...) or Gaussian(positions, ...)."
+        )
 
 
 def whole_below(values: AnyArray, limit: Any) -> bool:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from dprisk.errors import MechanismError, as_number, fail
 from dprisk.guarantees import Guarantee
-from dprisk.mechanisms.base import Mechanism, Repeated, Wrapped
+from dprisk.mechanisms.base import Mechanism, Repeated, Wrapped, require_listed_records
 from dprisk.mechanisms.tabled import Matrix
 from dprisk.mechanisms.vectors import VectorGaussian, as_vector_gaussian
 from dprisk.types import AnyArray, FloatArray, IntArray
@@ -31,6 +31,7 @@ class Product(Mechanism):
     def __init__(self, first: Mechanism, second: Mechanism) -> None:
         for part in (first, second):
             MechanismError.unless(isinstance(part, Mechanism), f"A product takes two mechanisms, not {part!r}.")
+            require_listed_records(part)
         if first.size != second.size:
             raise MechanismError(f"Both mechanisms must take the same records: {first.size} and {second.size}.")
         if not (None in (first.labels, second.labels) or first.labels == second.labels):
@@ -121,6 +122,7 @@ class OnAttribute(Wrapped):
 
     def __init__(self, mechanism: Mechanism, values: Any, labels: Sequence[Any] | None = None) -> None:
         MechanismError.unless(isinstance(mechanism, Mechanism), f"A mechanism is needed, not {mechanism!r}.")
+        require_listed_records(mechanism)
         if labels is not None:
             number = {label: place for place, label in enumerate(labels)}
             unknown = [value for value in values if value not in number]
@@ -178,6 +180,7 @@ class PostProcessed(Wrapped, Matrix):
     """
 
     def __init__(self, mechanism: Mechanism, output_map: npt.ArrayLike | Callable[[AnyArray], npt.ArrayLike]) -> None:
+        require_listed_records(mechanism)
         table = mechanism.matrix()
         MechanismError.unless(
             not (callable(output_map) and isinstance(mechanism, Repeated)),

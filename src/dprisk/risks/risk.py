@@ -56,10 +56,6 @@ class Risk(Assessment):
         return self.optimum.success
 
     @property
-    def baseline(self) -> float:
-        return self.enclosed.baseline if self.enclosed else super().baseline
-
-    @property
     def estimate(self) -> Estimate | None:
         """Runs, alpha and intervals of a Monte Carlo result; None where the result is computed."""
         return self.optimum if isinstance(self.optimum, Estimate) else None
@@ -138,7 +134,8 @@ class Risk(Assessment):
             told = f"from {self.estimate.runs} outputs, intervals at {100 * (1 - self.estimate.alpha):g} %"
             return [("computed", "estimate", told)]
         if self.enclosed:
-            return [("computed", "enclosed", f"certified bounds, at most {self.enclosed.gap:.0e} apart")]
+            apart = f"certified bounds, at most {self.enclosed.gap:.0e} apart"
+            return [("computed", "enclosed", apart), *self._compared()]
         if self.optimum.is_proven:
             how = ("computed", "exactly", "no sampling error")
         else:

@@ -28,7 +28,6 @@ class WorstCase(Assessment):
 
     def __post_init__(self) -> None:
         self.guarantee.require_replace_one()
-        self.threat.require_listed()
 
     @cached_property
     def on_advantage(self) -> bounds.Evaluation:

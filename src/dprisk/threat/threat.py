@@ -16,6 +16,7 @@ from dprisk.threat.knowledge import Knowledge, as_knowledge
 from dprisk.threat.prior import Prior
 from dprisk.threat.reach import Reach
 from dprisk.threat.success import Attributes, Exact, Line, Ring, Success
+from dprisk.threat.window_masses import WindowMasses, window_masses
 from dprisk.types import FloatArray, Table
 from dprisk.values import Value
 
@@ -108,6 +109,16 @@ class Threat(Value):
             fail("The records of this threat are listed, not numbers of an interval with a Density.", ThreatError)
         return density, self.success.within
 
+    @property
+    def has_numbers(self) -> bool:
+        """Whether the records are all numbers of an interval, which cannot be listed."""
+        return isinstance(self.prior, Density)
+
+    @cached_property
+    def windows(self) -> WindowMasses:
+        """For records that are numbers, the lightest and the heaviest set that a guess is right about."""
+        return window_masses(*self.interval)
+
     def require_listed(self) -> None:
         """Refuse records that are numbers of an interval, in the words of the density."""
         _ = self.prior.weights
@@ -133,7 +144,7 @@ class Threat(Value):
         >>> Threat.attributes(people, known=[], secret=["ill"]).essence
         Threat(2 records, knows nothing, right exactly, baseline 0.6667)
         """
-        if isinstance(self.prior, Density) or (self.success.is_exact and self.kinds.are_records):
+        if self.has_numbers or (self.success.is_exact and self.kinds.are_records):
             return self
         kinds, prior, rule = self.kinds, self.prior, self.success
         if rule.is_exact or kinds.are_exact(self.knows.groups, self.reach):
@@ -153,9 +164,8 @@ class Threat(Value):
     @cached_property
     def kappa_aux(self) -> float:
         """sum_x max_g pi(S_g and a^-1(x)): the best success of an attacker who sees no output."""
-        if isinstance(self.prior, Density):
-            density, within = self.interval
-            return density.heaviest(within)
+        if self.has_numbers:
+            return self.windows.heaviest[1]
         if self.success.is_exact:
             heaviest = np.zeros(self.knows.n_groups)
             np.maximum.at(heaviest, self.knows.groups, self.prior.weights)
@@ -170,19 +180,20 @@ class Threat(Value):
     @cached_property
     def ball_masses(self) -> FloatArray:
         """pi(S_g), the prior mass of the ball of each guess, knowledge aside."""
+        self.require_listed()
         everybody = np.zeros(self.prior.size, dtype=np.int64)
         masses = self.success.reach(self.prior, everybody).sums(self.prior.weights[:, None])[:, 0]
         return np.clip(masses, 0.0, 1.0)  # a ball that holds everything may add up to 1 and a rounding error
 
     @property
     def kappa_minus(self) -> float:
-        """The smallest prior mass of a ball S_g."""
-        return float(self.ball_masses.min())
+        """The smallest prior mass of a ball S_g; for records that are numbers rounded down."""
+        return self.windows.lightest[0] if self.has_numbers else float(self.ball_masses.min())
 
     @property
     def kappa_plus(self) -> float:
-        """The largest prior mass of a ball S_g: the baseline of an attacker who knows nothing."""
-        return float(self.ball_masses.max())
+        """The largest prior mass of a ball S_g: the baseline of who knows nothing; for numbers rounded up."""
+        return self.windows.heaviest[1] if self.has_numbers else float(self.ball_masses.max())
 
     @property
     def table(self) -> Table:
