@@ -1,5 +1,6 @@
 """One threat, many spellings: whatever a threat is written as, what holds of it is the same."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from dprisk import (
     GRR,
     OUE,
     ApproxDP,
+    Exponential,
     Gaussian,
     GaussianDP,
     Knowledge,
@@ -23,8 +25,21 @@ from dprisk import (
     assess,
     calibrate,
 )
+from dprisk.attacks.estimate import estimate_best
 from dprisk.auditing.certify.advantage import epsilon_from_advantage
-from dprisk.mechanisms import Matrix, OnAttribute
+from dprisk.errors import PriorError
+from dprisk.exact import beliefs, beliefs_by_law
+from dprisk.mechanisms import (
+    DiscreteLaplace,
+    Geometric,
+    Matrix,
+    Mechanism,
+    OnAttribute,
+    Product,
+    VectorGaussian,
+    VectorLaplace,
+)
+from dprisk.mechanisms.vectors import VectorNoise
 from dprisk.threat import Attributes, Balls, Distances, Exact, Graph, Line, Ring
 from dprisk.types import BoolArray, FloatArray, IntArray
 from tests.naive import theorem_4_3
@@ -69,6 +84,9 @@ def numbers(subject: Any, threat: Threat) -> tuple[float, ...]:
     return found.advantage, found.success, found.baseline
 
 
+expected = cache(numbers)
+
+
 @pytest.mark.parametrize("weights", [WEIGHTS, [0.25] * 4], ids=["skewed", "uniform"])
 @pytest.mark.parametrize("spelling", EXACT)
 @pytest.mark.parametrize("known", [NOTHING, EVERYTHING], ids=["nothing", "everything"])
@@ -79,8 +97,8 @@ def test_a_threat_is_the_same_in_every_spelling(spelling: str, known: list[Any],
         assert threat.is_exact
         assert threat.essence.success == Exact()
         assert threat.essence.knows.is_none == plain.knows.is_none
-        for subject in SUBJECTS:
-            assert numbers(subject, threat) == pytest.approx(numbers(subject, plain), abs=1e-10), subject
+        for subject in SUBJECTS if knows is known[0] else SUBJECTS[:3]:
+            assert numbers(subject, threat) == pytest.approx(expected(subject, plain), abs=1e-10), subject
 
 
 @pytest.mark.parametrize("template", [GRR(4, 1.0), PureDP(1.0), ApproxDP(1.0, 1e-3)])
@@ -156,7 +174,8 @@ def situations(draw: st.DrawFn) -> tuple[FloatArray, FloatArray, IntArray, BoolA
     return draw(channels(size)), draw(priors(size)), draw(partitions(size)), draw(balls(size))
 
 
-@settings(max_examples=200)
+@pytest.mark.slow
+@settings(max_examples=120)
 @given(situation=situations())
 def test_kinds_of_records_are_all_that_an_attacker_sees(
     situation: tuple[FloatArray, FloatArray, IntArray, BoolArray],
@@ -183,7 +202,8 @@ def test_kinds_of_records_are_all_that_an_attacker_sees(
         )
 
 
-@settings(max_examples=40)
+@pytest.mark.slow
+@settings(max_examples=15)
 @given(st.data())
 def test_kinds_on_lines_and_rings_are_those_of_their_balls(data: st.DataObject) -> None:
     size = data.draw(st.integers(1, 7))
@@ -196,3 +216,70 @@ def test_kinds_on_lines_and_rings_are_those_of_their_balls(data: st.DataObject) 
         assert near.kinds.count >= listed.kinds.count
         assert near.essence.success.is_exact == listed.essence.success.is_exact or near.kinds.count > listed.kinds.count
         assert numbers(PureDP(1.0), near) == pytest.approx(numbers(PureDP(1.0), listed), abs=1e-9)
+
+
+UNEVEN = Prior.uniform(5, [0, 1, 2, 3, 100])
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        Laplace(5, 1.0),
+        Gaussian(5, 0.5),
+        DiscreteLaplace(5, 1.0),
+        Geometric(5, 1.0),
+        Exponential.on_line(5, 1.0),
+        Laplace(5, 1.0).repeat(2),
+        Product(GRR(5, 1.0), Laplace(5, 1.0)),
+    ],
+    ids=lambda mechanism: type(mechanism).__name__,
+)
+def test_equal_steps_do_not_go_with_labels_that_have_none(mechanism: Mechanism) -> None:
+    for ask in (lambda: assess(mechanism, Threat(UNEVEN)), lambda: calibrate(mechanism, Threat(UNEVEN), advantage=0.1)):
+        with pytest.raises(PriorError, match="takes the records to rise in equal steps, but the labels do not"):
+            ask()
+    for labels in ([2, 4, 6, 8, 10], [*"abcde"], None):  # labels that are no numbers say nothing
+        assert assess(mechanism, Threat(Prior.uniform(5, labels)), runs=100 if mechanism.pairs_outputs else None)
+
+
+def test_what_is_told_its_positions_takes_any_labels() -> None:
+    assert assess(Laplace([0, 1, 2, 3, 100], scale=1.0), Threat(UNEVEN)).exact
+    assert assess(OnAttribute(Laplace(2, 1.0), [0, 0, 1, 1, 1]), Threat(UNEVEN)).exact
+    assert assess(GRR(5, 1.0), Threat(UNEVEN)).exact
+
+
+LAWS = [
+    OnAttribute(OUE(3, 1.0), [0, 1, 1, 2, 0, 1]),
+    VectorGaussian([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 2.0], [1.0, 0.0, 0.0]], 0.8),
+    VectorLaplace(np.eye(3)[[0, 1, 1, 2, 0, 1]], 0.7),
+    VectorLaplace(np.eye(3), 0.7),
+]
+
+
+@pytest.mark.parametrize("mechanism", LAWS, ids=lambda mechanism: type(mechanism).__name__)
+def test_records_of_one_law_share_what_is_believed_of_it(mechanism: Mechanism) -> None:
+    """The law of each record, and a mechanism for the laws alone, tell what the mechanism itself tells."""
+    few, law = mechanism.laws()
+    rng = np.random.default_rng(1)
+    prior = Prior.from_counts([5, 0, 1, 2, 3, 1][: mechanism.size])
+    same = law[:, None] == law
+    table = mechanism.log_likelihood(mechanism.sample(rng.integers(mechanism.size, size=50), rng))
+    for one, two in np.argwhere(same):
+        assert table[:, one] == pytest.approx(table[:, two])
+    outputs = few.sample(law[rng.integers(mechanism.size, size=50)], rng)
+    seen = few.log_likelihood(outputs)
+    assert beliefs_by_law(seen, law, prior.weights) == pytest.approx(beliefs(seen[:, law], prior.weights), abs=1e-14)
+    threat = Threat(prior, [0, 1, 0, 1, 1, 0][: mechanism.size])
+    found = estimate_best(mechanism, threat, np.random.default_rng(2), 40_000)
+    apart = estimate_best(_without_laws(mechanism), threat, np.random.default_rng(3), 40_000)
+    for which in ("advantage_interval", "success_interval"):
+        one, two = getattr(found, which), getattr(apart, which)
+        assert max(one[0], two[0]) < min(one[1], two[1])
+    assert found.advantage == pytest.approx(apart.advantage, abs=0.01)
+
+
+def _without_laws(mechanism: Mechanism) -> Mechanism:
+    """The same, but for differences that floats hardly hold, so that every record has a law of its own."""
+    if isinstance(mechanism, VectorNoise):
+        return mechanism.on_means(mechanism.means + 1e-9 * np.arange(mechanism.size)[:, None])
+    return Matrix(mechanism.matrix())

@@ -45,8 +45,6 @@ def read_threat(given: Options, entry: Entry | None, records: Sequence[Any] | No
     prior = _prior(given["prior"], size, told_by)
     if prior.labels is None and records is not None:
         prior = Prior(prior.weights, records)
-    if entry is not None and entry.records in ("spaced", "places") and math.isfinite(prior.size):
-        prior.require_even_spacing(f"The mechanism {entry.name}")
     return Threat(prior, _knowledge(given["knows"], prior), success)
 
 

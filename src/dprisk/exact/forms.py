@@ -83,6 +83,8 @@ def require_match(mechanism: Mechanism, threat: Threat) -> None:
             "be the same.",
             MechanismError,
         )
+    if mechanism.is_equispaced:
+        threat.prior.require_even_spacing(mechanism.brief())
     order, labels = mechanism.labels, threat.prior.labels
     if order is not None and labels is not None and order != labels:
         own, other = next((own, other) for own, other in zip(order, labels, strict=True) if own != other)

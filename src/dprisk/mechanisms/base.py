@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
+import numbers
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -93,6 +94,18 @@ class Mechanism(Adjustable):
         None if nothing simpler is known than a view of one attribute (`OnAttribute`).
         """
         return None
+
+    @property
+    def is_equispaced(self) -> bool:
+        """Whether it was told only how many records there are, and takes them to rise in equal steps."""
+        return isinstance(self._arguments.get("positions"), numbers.Number)
+
+    def laws(self) -> tuple[Mechanism, IntArray]:
+        """A mechanism with one record for each law of an output that tells as much, and the law that each record has.
+
+        Itself and the records' own numbers, unless some are known to share a law.
+        """
+        return self, np.arange(self.size)
 
     def restricted(self, records: npt.ArrayLike) -> Mechanism | None:
         """The mechanism that reports what the output tells of some records, for these alone: they become 0, 1, ...
@@ -266,6 +279,10 @@ class Wrapped(Mechanism):
 
     def with_parameter(self, value: float) -> Self:
         return self.replace(mechanism=self.mechanism.with_parameter(value))
+
+    @property
+    def is_equispaced(self) -> bool:
+        return self.mechanism.is_equispaced
 
 
 class Repeated(Wrapped):

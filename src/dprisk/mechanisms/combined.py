@@ -40,6 +40,10 @@ class Product(Mechanism):
         self.labels = second.labels if first.labels is None else first.labels
 
     @property
+    def is_equispaced(self) -> bool:
+        return self.first.is_equispaced or self.second.is_equispaced
+
+    @property
     def parameter(self) -> Parameter | None:
         """The sum of both where they add up, as epsilons do; otherwise that of the first. None if they differ."""
         one, two = self.first.parameter, self.second.parameter
@@ -153,6 +157,11 @@ class OnAttribute(Wrapped):
 
     def _simpler(self) -> Mechanism | None:
         return self.mechanism.sufficient().viewed(self.values)
+
+    is_equispaced = False  # the labels are those of the records, not of the attribute
+
+    def laws(self) -> tuple[Mechanism, IntArray]:
+        return self.mechanism.sufficient(), self.values
 
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> Any:
         return self.mechanism.sample(self.values[self._records(records)], rng)

@@ -125,6 +125,8 @@ class Exponential(ByEpsilon, Tabled):
 class SpacedExponential(Exponential):
     """The exponential mechanism on equally spaced records, on a line or ring: its utilities take no memory."""
 
+    is_equispaced = True
+
     def __init__(self, size: int, epsilon: float, space: Literal["line", "ring"]) -> None:
         size = as_size(size)
         self._ring = space == "ring"

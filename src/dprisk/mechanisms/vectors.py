@@ -57,6 +57,11 @@ class VectorNoise(Mechanism):
         """The same noise on the means of the records that are seen."""
         return self.on_means(self.means[values])
 
+    def laws(self) -> tuple[Mechanism, IntArray]:
+        """One record for each mean: a histogram of few cells has few, however many records there are."""
+        distinct, place = np.unique(self.means, axis=0, return_inverse=True)
+        return super().laws() if len(distinct) == self.size else (self.on_means(distinct).sufficient(), place.ravel())
+
     @cached_property
     def spread(self) -> float:
         """The largest distance between the means of two records."""

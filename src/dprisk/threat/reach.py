@@ -19,6 +19,8 @@ import scipy
 
 from dprisk.types import BoolArray, FloatArray, IntArray
 
+WIDE = 64  # columns from which numpy's reduceat along the other axis takes several times as long as group by group
+
 
 class Reach(ABC):
     """Sets of records, sorted by knowledge group. With several groups, no set is listed twice in one.
@@ -74,7 +76,12 @@ class Reach(ABC):
         """The largest row of `values` (sets x anything) within each group."""
         if self.starts.size == 1:
             return np.asarray(values.max(axis=0, keepdims=True))
-        return np.asarray(np.maximum.reduceat(values, self.starts, axis=0))
+        if values.shape[1] < WIDE:
+            return np.asarray(np.maximum.reduceat(values, self.starts, axis=0))
+        largest = np.empty((self.starts.size, values.shape[1]))
+        for group, rows in enumerate(np.split(values, self.starts[1:])):
+            np.maximum.reduce(rows, axis=0, out=largest[group])
+        return largest
 
     def first_best(self, values: FloatArray) -> IntArray:
         """The number of the first set of largest value within each group (groups x anything)."""

@@ -52,6 +52,7 @@ class Threat(Value):
             knows = Knowledge.none(1)
         else:
             knows = as_knowledge(knows, prior.size, prior.labels)
+            (success or Exact()).require_places(prior)
         object.__setattr__(self, "knows", knows)
         object.__setattr__(self, "success", success or Exact())
 

@@ -233,6 +233,8 @@ class Geometric(DiscreteAdditive, ByEpsilon):
     defaults to size - 1: one person's number is released, and may be replaced by any other.
     """
 
+    is_equispaced = True
+
     def __init__(self, size: int, epsilon: float, sensitivity: float | None = None, ends: Ends = "clamp") -> None:
         size = as_size(size)
         epsilon = as_epsilon(epsilon)
