@@ -283,3 +283,37 @@ def _without_laws(mechanism: Mechanism) -> Mechanism:
     if isinstance(mechanism, VectorNoise):
         return mechanism.on_means(mechanism.means + 1e-9 * np.arange(mechanism.size)[:, None])
     return Matrix(mechanism.matrix())
+
+
+@settings(max_examples=120)
+@given(st.data())
+def test_what_nobody_tells_apart_is_one_record(data: st.DataObject) -> None:
+    """A mechanism that sees one column: merging records that neither it nor success tells apart changes nothing."""
+    size = data.draw(st.integers(2, 6))
+    values = data.draw(st.lists(st.integers(0, 2), min_size=size, max_size=size))
+    one = data.draw(st.sampled_from([OUE(3, 1.0), GRR(3, 2.0), SubsetSelection(3, 1.0, 2)]))
+    column = data.draw(st.lists(st.integers(0, 2), min_size=size, max_size=size))
+    rules = [
+        Attributes({"x": column}, "x"),
+        Attributes({"x": values}, "x"),
+        Exact(),
+        Distances(0.0, 1.0 - data.draw(balls(size))),
+    ]
+    threat = Threat(Prior(data.draw(priors(size))), data.draw(partitions(size)), data.draw(st.sampled_from(rules)))
+    mechanism = OnAttribute(one, values)
+    found, listed = assess(mechanism, threat), assess(Matrix(mechanism.matrix()), threat)
+    assert numbers(mechanism, threat) == pytest.approx(numbers(Matrix(mechanism.matrix()), threat), abs=1e-12)
+    support = threat.prior.support
+    assert found.by_record[support] @ threat.prior.weights[support] == pytest.approx(listed.advantage, abs=1e-10)
+    assert [group.advantage for group in found.by_group] == pytest.approx(
+        [group.advantage for group in listed.by_group], abs=1e-10
+    )
+
+
+def test_a_column_of_many_is_exact_where_the_column_alone_is() -> None:
+    people = {"town": [*range(40)] * 3, "ill": [place % 30 for place in range(120)]}
+    threat = Threat.attributes(people, known=[], secret=["ill"])
+    mechanism = OnAttribute(OUE(31, 1.0), [label[1] for label in threat.prior.labels or ()])
+    found = assess(mechanism, threat)
+    assert found.exact
+    assert found.advantage == pytest.approx(assess(OUE(31, 1.0), Threat(Prior([1 / 30] * 30 + [0.0]))).advantage)

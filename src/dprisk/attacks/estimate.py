@@ -101,8 +101,9 @@ def estimate_best(
     """
     require_match(mechanism, threat)
     runs, alpha = checked(runs, alpha)
-    runs = runs or default_runs(mechanism.sufficient())
-    mechanism, law = mechanism.sufficient().laws()
+    mechanism = mechanism.sufficient()
+    runs = runs or default_runs(mechanism)
+    mechanism, law = mechanism.laws()
     strata = int(np.clip(runs // MIN_ROUNDS, 1, MAX_STRATA))
     rounds = -(-runs // strata)
     runs = rounds * strata

@@ -16,13 +16,15 @@ from dprisk.exact.certified import enclose
 from dprisk.exact.histograms import histogram_encoding
 from dprisk.exact.independent_scores import right_angled_means
 from dprisk.exact.optimum import Optimum
-from dprisk.mechanisms import GRR, SHE, Mechanism, OnInterval, SetProtocol, VectorGaussian
+from dprisk.mechanisms import GRR, SHE, Mechanism, OnAttribute, OnInterval, SetProtocol, VectorGaussian
 from dprisk.mechanisms.numbers.additive import Additive
 from dprisk.mechanisms.vectors import VectorNoise
 from dprisk.registers import Register
+from dprisk.threat.kinds import Kinds
+from dprisk.threat.knowledge import Knowledge
 from dprisk.threat.prior import Prior
 from dprisk.threat.threat import Threat
-from dprisk.types import FloatArray
+from dprisk.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Form:
     source: str
     applies: Callable[[Any, Threat], bool]
     optimum: Callable[[Any, Threat], Optimum | None]
-    by_record: Callable[[Any, Threat], FloatArray] | None = None
+    by_record: Callable[[Any, Threat], FloatArray | None] | None = None
 
 
 def solve(mechanism: Mechanism, threat: Threat) -> Optimum:
@@ -104,7 +106,9 @@ def register(form: Form) -> None:
     FORMS.register(form, before="break points")
 
 
-def _of(kind: type, when: Callable[[Threat], bool] = lambda threat: True) -> Callable[[Any, Threat], bool]:
+def _of(
+    kind: type | tuple[type, ...], when: Callable[[Threat], bool] = lambda threat: True
+) -> Callable[[Any, Threat], bool]:
     """A form for mechanisms of a kind, against some threats."""
     return lambda mechanism, threat: isinstance(mechanism, kind) and when(threat)
 
@@ -129,9 +133,48 @@ def _repeated_means(mechanism: VectorNoise, threat: Threat) -> Optimum | None:
     return Optimum(advantage, success, None, error=share * found.error)
 
 
+def _fewer_records(mechanism: Mechanism, threat: Threat) -> tuple[Mechanism, Threat, IntArray] | None:
+    """The same question with one record for all that neither outputs nor success tell apart, and which it is for each.
+
+    Where every law of the outputs is then one kind of record, to be named exactly, it is that of the mechanism for the
+    laws themselves, of which more is known. None if there are not fewer.
+    """
+    few, law = mechanism.laws()
+    kinds = Kinds.of(threat.prior, threat.knows.groups, None if threat.success.is_exact else threat.reach, law)
+    less, place = threat.over(kinds), law[kinds.first]
+    if few is mechanism or kinds.count >= threat.prior.support_size or less.knows.n_groups < threat.knows.n_groups:
+        return None
+    if not (less.success.is_exact and np.unique(place).size == place.size):
+        return OnAttribute(few, place), less, kinds.of_record
+    weights, groups = np.zeros(few.size), np.zeros(few.size, dtype=np.int64)
+    weights[place], groups[place] = less.prior.weights, less.knows.groups
+    return few, Threat(Prior(weights), Knowledge(groups, less.knows.names)), place[kinds.of_record]
+
+
+def _by_fewer_records(mechanism: Mechanism, threat: Threat) -> Optimum | None:
+    """The optimum over fewer records, which is the same."""
+    if (fewer := _fewer_records(mechanism, threat)) is None:
+        return None
+    found = solve(*fewer[:2])
+    return replace(found, by_record=None if found.by_record is None else found.by_record[fewer[2]])
+
+
+def _advantage_by_fewer_records(mechanism: Mechanism, threat: Threat) -> FloatArray | None:
+    """The advantage on each record is that on the one that stands for it."""
+    fewer = _fewer_records(mechanism, threat)
+    return None if fewer is None else advantage_by_record(*fewer[:2])[fewer[2]]
+
+
 FORMS: Register[Form] = Register(
     "form",
     Form("enclosed", "dprisk, by RAD Theorem 4.3", _of(OnInterval), enclose),
+    Form(
+        "fewer records",
+        "dprisk",
+        _of((OnAttribute, VectorNoise)),
+        _by_fewer_records,
+        _advantage_by_fewer_records,
+    ),
     Form(
         "sets",
         "dprisk, theory 2a; RAD Examples 4.4-4.6 for nothing and for everything known",

@@ -28,11 +28,14 @@ class Kinds:
     first: IntArray
 
     @classmethod
-    def of(cls, prior: Prior, groups: IntArray, reach: Reach | None) -> "Kinds":
-        """The kinds that the sets of a reach tell apart; without one every record is of its own, as it is if exact."""
+    def of(cls, prior: Prior, groups: IntArray, reach: Reach | None, *apart: IntArray) -> "Kinds":
+        """The kinds that the sets of a reach tell apart; without one every record is of its own, as it is if exact.
+
+        Records with different numbers in `apart` are told apart too.
+        """
         if reach is None and prior.support_size == prior.size:
             return cls(np.arange(prior.size), np.arange(prior.size))
-        alike = np.arange(prior.size) if reach is None else refine([groups, *reach.profiles()])
+        alike = np.arange(prior.size) if reach is None else refine([groups, *reach.profiles(), *apart])
         known, first = np.unique(alike[prior.support], return_index=True)
         order = np.argsort(first)
         rank = np.empty_like(order)

@@ -145,9 +145,13 @@ class Threat(Value):
         >>> Threat.attributes(people, known=[], secret=["ill"]).essence
         Threat(2 records, knows nothing, right exactly, baseline 0.6667)
         """
-        if self.has_numbers or (self.success.is_exact and self.kinds.are_records):
+        return self if self.has_numbers else self.over(self.kinds)
+
+    def over(self, kinds: Kinds) -> "Threat":
+        """The same threat over kinds of records, none of which it tells apart."""
+        prior, rule = self.prior, self.success
+        if rule.is_exact and kinds.are_records:
             return self
-        kinds, prior, rule = self.kinds, self.prior, self.success
         if rule.is_exact or kinds.are_exact(self.knows.groups, self.reach):
             rule = Exact()
         elif kinds.are_records:
