@@ -9,7 +9,8 @@ from dprisk.auditing import as_target
 from dprisk.auditing.evidence.scores import KnownScorer
 from dprisk.auditing.evidence.suspects import Wanted, known_designs
 from dprisk.auditing.running.plan import Plan
-from dprisk.mechanisms.base import Mechanism, leads
+from dprisk.mechanisms.arrays import leads
+from dprisk.mechanisms.base import Mechanism
 from dprisk.mechanisms.local.bits import draw_bits
 
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from dprisk.errors import MechanismError, TooLargeError, as_epsilon, as_number, as_whole
 from dprisk.guarantees import ApproxDP, Guarantee, PureDP, TradeOff
 from dprisk.guarantees.curves import Knots, lower_hull
+from dprisk.mechanisms.arrays import batches, leads, require_listed_records
 from dprisk.tables import listed
 from dprisk.types import AnyArray, FloatArray, IntArray
 from dprisk.values import Adjustable, Parameter, content, written
@@ -347,7 +348,7 @@ class Repeated(Wrapped):
         with np.errstate(divide="ignore"):
             logs = np.maximum(np.log(single), -1e6)  # stands for log 0: exp of it is 0, and 0 times it is 0
         log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, self.times + 1)))])
-        for reports in _batches(itertools.combinations_with_replacement(range(single.shape[1]), self.times), block):
+        for reports in batches(itertools.combinations_with_replacement(range(single.shape[1]), self.times), block):
             counts = np.zeros((single.shape[1], len(reports)))
             np.add.at(counts, (np.array(reports).T, np.arange(len(reports))), 1)
             ways = math.lgamma(self.times + 1) - log_factorial[counts.astype(int)].sum(axis=0)
@@ -356,29 +357,8 @@ class Repeated(Wrapped):
     def outputs(self, block: int) -> Iterator[AnyArray]:
         """One output for each count vector: the reports in the order of the single mechanism's list."""
         listed = np.concatenate(list(self.mechanism.outputs(1 << 12)))
-        for reports in _batches(itertools.combinations_with_replacement(range(len(listed)), self.times), block):
+        for reports in batches(itertools.combinations_with_replacement(range(len(listed)), self.times), block):
             yield listed[np.array(reports)]
-
-
-def require_listed_records(mechanism: Mechanism) -> None:
-    """Refuse a mechanism for all numbers of an interval where another is made of it."""
-    if not math.isfinite(mechanism.size):
-        raise MechanismError(
-            f"{mechanism!r} is for any number of an interval, and mechanisms are made of those whose records are "
-            "listed: take Laplace(positions, ...) or Gaussian(positions, ...)."
-        )
-
-
-def whole_below(values: AnyArray, limit: Any) -> bool:
-    """Whether all are whole numbers from 0 to below a limit."""
-    return np.issubdtype(values.dtype, np.integer) and bool(np.all((values >= 0) & (values < limit)))
-
-
-def leads(scores: FloatArray) -> tuple[IntArray, FloatArray]:
-    """The place of the largest score in each row of at least two, and how far it leads the second."""
-    two = np.partition(scores, -2, axis=1)[:, -2:]
-    possible = two[:, 1] > -np.inf  # for one of the records; otherwise none leads
-    return scores.argmax(axis=1), np.subtract(two[:, 1], two[:, 0], where=possible, out=np.zeros(len(two)))
 
 
 def _pairwise_knots(table: FloatArray, record: int) -> Knots:
@@ -390,11 +370,6 @@ def _pairwise_knots(table: FloatArray, record: int) -> Knots:
     alpha = np.cumsum(np.take_along_axis(table, order, axis=1), axis=1)
     beta = 1 - np.cumsum(np.take_along_axis(own, order, axis=1), axis=1)
     return lower_hull(np.clip(alpha.ravel(), 0.0, 1.0), np.clip(beta.ravel(), 0.0, 1.0))
-
-
-def _batches(items: Iterator[Any], block: int) -> Iterator[list[Any]]:
-    while batch := list(itertools.islice(items, block)):
-        yield batch
 
 
 def _told(value: Any) -> Any:

@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from dprisk.errors import MechanismError, as_number, fail
 from dprisk.guarantees import Guarantee
-from dprisk.mechanisms.base import Mechanism, Repeated, Wrapped, require_listed_records
+from dprisk.mechanisms.arrays import require_listed_records
+from dprisk.mechanisms.base import Mechanism, Repeated, Wrapped
 from dprisk.mechanisms.tabled import Matrix
 from dprisk.mechanisms.vectors import VectorGaussian, as_vector_gaussian
 from dprisk.types import AnyArray, FloatArray, IntArray

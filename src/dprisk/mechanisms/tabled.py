@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dprisk.errors import InputFileError, MechanismError
-from dprisk.mechanisms.base import Mechanism, whole_below
+from dprisk.mechanisms.arrays import whole_below
+from dprisk.mechanisms.base import Mechanism
 from dprisk.tables import as_floats, require_file
 from dprisk.types import AnyArray, FloatArray, IntArray
 

@@ -18,7 +18,7 @@ import numpy as np
 from dprisk.attacks.estimate import Guesser
 from dprisk.errors import TargetError, as_whole, fail
 from dprisk.mechanisms import Mechanism
-from dprisk.mechanisms.base import leads
+from dprisk.mechanisms.arrays import leads
 from dprisk.mechanisms.combined import number_of
 from dprisk.types import FloatArray, IntArray
 

@@ -21,7 +21,7 @@ from dprisk.auditing.evidence.learned import EVERY, Learner
 from dprisk.auditing.evidence.scores import KnownScorer, Scorer
 from dprisk.errors import MechanismError, require
 from dprisk.mechanisms import Mechanism, SetProtocol
-from dprisk.mechanisms.base import leads
+from dprisk.mechanisms.arrays import leads
 from dprisk.types import AnyArray, FloatArray, IntArray
 
 PILOT_RUNS, FEWEST_PILOT_RUNS, PILOT_CELLS = 4000, 500, 1 << 19  # of a known mechanism, for each size that is tried
