@@ -196,6 +196,7 @@ def test_kinds_of_records_are_all_that_an_attacker_sees(
         assert essence.kappa_minus == pytest.approx(threat.kappa_minus, abs=1e-12)
     assert essence.essence.success == essence.success
     assert essence.essence.prior == essence.prior
+    assert threat.is_exact == (essence.success.is_exact and essence.prior.size == threat.prior.support_size)
     if threat.is_exact:
         assert numbers(Matrix(channel), Threat(Prior(prior), groups)) == pytest.approx(
             numbers(Matrix(channel), threat), abs=1e-12

@@ -162,7 +162,7 @@ def _best_ratio(mechanism: OnInterval, prior: Density, eta: float) -> float:
     """
     if isinstance(mechanism.noise, LaplaceNoise) or mechanism.noise.width * FIRST < prior.high - prior.low:
         return 1.0
-    blind = Bounds(0.0, 1.0)
+    blind = Bounds(0.0, 0.0)  # as if nothing were known of it
     even, twice = (_certificate(Grid(mechanism, prior, eta, FIRST, ratio), blind) for ratio in (1.0, 2.0))
     apart, more = (max(found.advantage.gap, found.success.gap) for found in (even, twice))
     cells = (more - apart) / 3

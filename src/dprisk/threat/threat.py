@@ -161,10 +161,13 @@ class Threat(Value):
         prior = prior if kinds.are_records else Prior(kinds.masses(prior))
         return Threat(prior, kinds.knowledge(self.knows), rule)
 
-    @property
+    @cached_property
     def is_exact(self) -> bool:
         """Whether success comes to naming the record, however it is spelled."""
-        return self.essence.success.is_exact and self.essence.prior.size == self.prior.support_size
+        if self.success.is_exact or self.has_numbers:
+            return self.success.is_exact
+        every_record = Kinds.of(self.prior, self.knows.groups, None)
+        return every_record.are_exact(self.knows.groups, self.reach)
 
     @cached_property
     def kappa_aux(self) -> float:
