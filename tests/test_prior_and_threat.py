@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from dprisk import GRR, Attributes, DpriskError, Exponential, Knowledge, Line, Matrix, Prior, Ring, Threat, assess
+from dprisk.errors import PriorError
 from dprisk.threat import Balls, Distances, Exact, Graph
 from tests.strategies import channels, partitions, priors
 
@@ -62,7 +63,12 @@ def test_named_priors() -> None:
 
 def test_number_labels_are_positions_text_labels_are_not() -> None:
     assert Prior.from_column([10, 20, 40]).positions().tolist() == [10, 20, 40]
-    assert Prior.from_column(["low", "mid", "top"]).positions().tolist() == [0, 1, 2]
+    assert Prior.uniform(3).positions().tolist() == [0, 1, 2]
+    for labels in (["low", "mid", "top"], [10, 20, "top"]):
+        for rule in (Line(1.0), Ring(1.0)):
+            with pytest.raises(PriorError, match=r"the label '(low|top)' is none: .* Line\(within, positions="):
+                Threat(Prior.uniform(3, labels), success=rule)
+    assert Threat(Prior.uniform(3, [*"abc"]), success=Line(1.0, positions=[0, 1, 2])).kappa_plus == 1.0
     threat = Threat.reconstruction(Prior.from_column([10, 20, 40]), within=10)
     assert threat.kappa_plus == pytest.approx(2 / 3)
 

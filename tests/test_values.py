@@ -275,6 +275,7 @@ def test_no_method_that_returns_a_mechanism_is_forgotten() -> None:
     aside = {
         "averaged",
         "viewed",
+        "laws",
         "on_means",
         "from_distances",
         "on_line",

@@ -289,3 +289,15 @@ def _rounded(value: Any) -> str:
     if isinstance(value, Value):
         return value.brief()
     return f"{value:.6g}" if isinstance(value, float) else written(value)
+
+
+def told_of(value: Any, most: int) -> Any:
+    """An argument for JSON; None stands for a list of more than so many entries."""
+    if isinstance(value, Value):
+        return value.to_dict() if hasattr(value, "to_dict") else repr(value)
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist() if value.size <= most else None
+    plain = value is None or isinstance(value, bool | int | float | str)
+    if isinstance(value, list | tuple):
+        return [told_of(entry, most) for entry in value] if len(value) <= most else None
+    return value if plain else repr(value)

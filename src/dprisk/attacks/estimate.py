@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dprisk.errors import as_number, as_whole, require
-from dprisk.exact import beliefs, require_match
+from dprisk.exact import beliefs, beliefs_by_law, require_match
 from dprisk.exact.optimum import Optimum
 from dprisk.exact.theorem import most_right
 from dprisk.mechanisms import Mechanism
@@ -110,9 +110,10 @@ def estimate_best(
     independent and their means lie in [0, 1], and vary less than those of as many outputs of random records.
     """
     require_match(mechanism, threat)
-    mechanism = mechanism.sufficient()
     runs, alpha = checked(runs, alpha)
+    mechanism = mechanism.sufficient()
     runs = runs or default_runs(mechanism)
+    mechanism, law = mechanism.laws()
     strata = int(np.clip(runs // MIN_ROUNDS, 1, MAX_STRATA))
     rounds = -(-runs // strata)
     runs = rounds * strata
@@ -124,8 +125,8 @@ def estimate_best(
     by_group = np.zeros((3, reach.starts.size))
     for child, start in zip(rng.spawn(-(-rounds // block)), range(0, rounds, block), strict=True):
         count = min(block, rounds - start)
-        outputs = mechanism.sample(draw_records(pi, count, strata, child), child)
-        hits = reach.sums(beliefs(mechanism.log_likelihood(outputs), pi))
+        outputs = mechanism.sample(law[draw_records(pi, count, strata, child)], child)
+        hits = reach.sums(beliefs_by_law(mechanism.log_likelihood(outputs), law, pi))
         luck = hits[blind] - mass[blind]
         gains = reach.best(hits - mass) - luck
         best = reach.best(hits) - luck

@@ -43,6 +43,7 @@ QUANTITIES = {
     **{name: f"threat.{name}" for name in ("kappa_minus", "kappa_plus", "kappa_aux", "ball_masses")},
     **{name: name for name in ("guarantee", "threat", "epsilon", "delta", "people", "which")},
 }  # that a formula can ask for, and where they are found
+LISTED = {"prior", "weights", "size", "ball_masses", "threat"}  # that only records that can be listed have
 Formula = TypeVar("Formula", bound=Callable[..., Any])
 
 
@@ -70,7 +71,8 @@ class Bound:
     `notion` is what it reads off the guarantee: its curve ("any"), a pair epsilon, delta ("pair": every pair that the
     guarantee implies is tried; "one pair": only if it is one), or its epsilon at delta 0 ("pure"). `formula` is given
     the `QUANTITIES` that its parameters are named after, and returns a number, a `Certified`, or what has the
-    number under the name of what is bounded. It holds `only` for threats with these properties.
+    number under the name of what is bounded. It holds `only` for threats with these properties, and is
+    asked about the `essence` of a threat.
     """
 
     name: str
@@ -87,18 +89,27 @@ class Bound:
 
     def obstacle(self, guarantee: Guarantee, threat: Threat, thorough: bool = False) -> str | None:
         """Why the bound does not apply, in a sentence; None if it does."""
+        threat = threat.essence
+        if (unfit := self._unfit(threat)) is not None:
+            return unfit
+        if self.notion == "pure" and math.isinf(guarantee.epsilon_at(0.0)):
+            return "needs pure DP; this guarantee has no epsilon at delta 0"
+        if self.notion == "one pair" and len(guarantee.pairs) > 1:
+            return "needs a single epsilon and delta"
+        if not (thorough or math.isinf(self.most_records)) and threat.prior.support_size > self.most_records:
+            return f"is computed for up to {self.most_records:g} records unless asked for (thorough=True)"
+        return None
+
+    def _unfit(self, threat: Threat) -> str | None:
+        """What the threat lacks, in a sentence; None if nothing."""
         if "nothing known" in self.only and not threat.knows.is_none:
             return f"needs an attacker without auxiliary knowledge; this one knows {threat.knows.describe()}"
         if "exact success" in self.only and not threat.success.is_exact:
             return "needs exact reconstruction; here a near guess counts as right"
         if "uniform prior" in self.only and not threat.prior.is_uniform_on_support:
             return "needs a uniform prior"
-        if self.notion == "pure" and math.isinf(guarantee.epsilon_at(0.0)):
-            return "needs pure DP; this guarantee has no epsilon at delta 0"
-        if self.notion == "one pair" and len(guarantee.pairs) > 1:
-            return "needs a single epsilon and delta"
-        if threat.prior.support_size > self.most_records and not thorough:
-            return f"is computed for up to {self.most_records:g} records unless asked for (thorough=True)"
+        if threat.has_numbers and LISTED & set(self._asks):
+            return "needs records that can be listed; here they are any numbers of an interval"
         return None
 
     def needs(self) -> str:
@@ -112,6 +123,7 @@ class Bound:
 
     def value(self, guarantee: Guarantee, threat: Threat, people: int | None = None) -> Value:
         """The bound evaluated, as its formula gives it."""
+        threat = threat.essence
         pairs: Any = guarantee.pairs if self.notion in ("pair", "one pair") else [(None, None)]
         if self.notion == "pure":
             pairs = [(guarantee.epsilon_at(0.0), 0.0)]
@@ -132,15 +144,19 @@ class Bound:
         return threat.kappa_aux == 0 or (self.bounds == "advantage" and hidden)
 
     @cached_property
+    def _asks(self) -> tuple[str, ...]:
+        """The names of the arguments of the formula."""
+        return tuple(inspect.signature(self.formula).parameters)
+
+    @cached_property
     def _reads(self) -> list[Callable[[Any], Any]]:
         """How to get the arguments of the formula."""
-        names = inspect.signature(self.formula).parameters
-        for name in names:
+        for name in self._asks:
             require(
                 name in QUANTITIES,
                 f"The formula of {self.name} takes {name!r}; a formula is given {', '.join(QUANTITIES)} by name.",
             )
-        return [attrgetter(QUANTITIES[name]) for name in names]
+        return [attrgetter(QUANTITIES[name]) for name in self._asks]
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ def rad_theorem_4_2(total_variation: float, kappa_pi: float) -> float:
     "(e^eps - 1 + 2 delta)/(e^eps + 1) (1 - kappa_pi)",
     attained="for two records",
     is_attained=lambda guarantee, threat: (
-        threat.prior.support_size == 2 and threat.success.is_exact and is_pair(guarantee, threat)
+        threat.success.is_exact and threat.prior.support_size == 2 and is_pair(guarantee, threat)
     ),
 )
 def rad_theorem_4_2_of_pair(epsilon: float, delta: float, kappa_pi: float) -> float:

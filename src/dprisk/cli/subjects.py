@@ -129,7 +129,6 @@ def read_threat(given: Options, entry: Entry | None, records: Sequence[Any] | No
     prior = _prior(given["prior"], size, told_by)
     if prior.labels is None and records is not None:
         prior = Prior(prior.weights, records)
-    _require_places(entry, prior)
     return Threat(prior, _knowledge(given["knows"], prior), success)
 
 

@@ -2,7 +2,7 @@
 
 from dprisk.exact.forms import FORMS, Form, advantage_by_record, register, require_match, right_by_group, solve
 from dprisk.exact.optimum import Optimum
-from dprisk.exact.theorem import TIE, beliefs, block_size, enumerate_outputs, enumerate_success
+from dprisk.exact.theorem import TIE, beliefs, beliefs_by_law, block_size, enumerate_outputs, enumerate_success
 
 __all__ = [
     "FORMS",
@@ -11,6 +11,7 @@ __all__ = [
     "Optimum",
     "advantage_by_record",
     "beliefs",
+    "beliefs_by_law",
     "block_size",
     "enumerate_outputs",
     "enumerate_success",

@@ -16,14 +16,16 @@ from dprisk.exact.certified import enclose
 from dprisk.exact.histograms import histogram_encoding
 from dprisk.exact.independent_scores import right_angled_means
 from dprisk.exact.optimum import Optimum
-from dprisk.mechanisms import GRR, SHE, Exponential, Mechanism, OnInterval, SetProtocol, VectorGaussian
+from dprisk.mechanisms import GRR, SHE, Exponential, Mechanism, OnAttribute, OnInterval, SetProtocol, VectorGaussian
 from dprisk.mechanisms.numbers.additive import Additive
 from dprisk.mechanisms.vectors import VectorNoise
 from dprisk.registers import Register
+from dprisk.threat.kinds import Kinds
+from dprisk.threat.knowledge import Knowledge
 from dprisk.threat.prior import Prior
 from dprisk.threat.success import Attributes
 from dprisk.threat.threat import Threat
-from dprisk.types import FloatArray
+from dprisk.types import FloatArray, IntArray
 
 _ROWS = (
     "those are the rows of a table: if the mechanism sees one column of them, wrap it by OnAttribute, or start with "
@@ -45,8 +47,8 @@ class Form:
     source: str
     applies: Callable[[Any, Threat], bool]
     optimum: Callable[[Any, Threat], Optimum | None]
-    by_record: Callable[[Any, Threat], FloatArray] | None = None
-    right: Callable[[Any, Threat], FloatArray] | None = None
+    by_record: Callable[[Any, Threat], FloatArray | None] | None = None
+    right: Callable[[Any, Threat], FloatArray | None] | None = None
 
 
 def solve(mechanism: Mechanism, threat: Threat) -> Optimum:
@@ -104,6 +106,8 @@ def require_match(mechanism: Mechanism, threat: Threat) -> None:
             + (_ROWS if isinstance(threat.success, Attributes) else "they must be the same."),
             MechanismError,
         )
+    if mechanism.is_equispaced:
+        threat.prior.require_even_spacing(mechanism.brief())
     order, labels = mechanism.labels, threat.prior.labels
     if order is not None and labels is not None and order != labels:
         own, other = next((own, other) for own, other in zip(order, labels, strict=True) if own != other)
@@ -135,19 +139,16 @@ def register(form: Form) -> None:
     FORMS.register(form, before="break points")
 
 
-def _of(kind: type, when: Callable[[Threat], bool] = lambda threat: True) -> Callable[[Any, Threat], bool]:
+def _of(
+    kind: type | tuple[type, ...], when: Callable[[Threat], bool] = lambda threat: True
+) -> Callable[[Any, Threat], bool]:
     """A form for mechanisms of a kind, against some threats."""
     return lambda mechanism, threat: isinstance(mechanism, kind) and when(threat)
 
 
-def _exactly(threat: Threat) -> bool:
-    """Whether a guess is right about one record at most."""
-    return threat.success.is_exact or threat.reach.is_single
-
-
 def _plainly(threat: Threat) -> bool:
     """A uniform prior, nothing known, exact success."""
-    return threat.knows.is_none and threat.prior.is_uniform and _exactly(threat)
+    return threat.knows.is_none and threat.prior.is_uniform and threat.is_exact
 
 
 def _repeated_means(mechanism: VectorNoise, threat: Threat) -> Optimum | None:
@@ -165,13 +166,59 @@ def _repeated_means(mechanism: VectorNoise, threat: Threat) -> Optimum | None:
     return Optimum(advantage, success, None, error=share * found.error, right_by_group=success)
 
 
+def _fewer_records(mechanism: Mechanism, threat: Threat) -> tuple[Mechanism, Threat, IntArray] | None:
+    """The same question with one record for all that neither outputs nor success tell apart, and which it is for each.
+
+    Where every law of the outputs is then one kind of record, to be named exactly, it is that of the mechanism for the
+    laws themselves, of which more is known. None if there are not fewer.
+    """
+    few, law = mechanism.laws()
+    kinds = Kinds.of(threat.prior, threat.knows.groups, None if threat.success.is_exact else threat.reach, law)
+    less, place = threat.over(kinds), law[kinds.first]
+    if few is mechanism or kinds.count >= threat.prior.support_size or less.knows.n_groups < threat.knows.n_groups:
+        return None
+    if not (less.success.is_exact and np.unique(place).size == place.size):
+        return OnAttribute(few, place), less, kinds.of_record
+    weights, groups = np.zeros(few.size), np.zeros(few.size, dtype=np.int64)
+    weights[place], groups[place] = less.prior.weights, less.knows.groups
+    return few, Threat(Prior(weights), Knowledge(groups, less.knows.names)), place[kinds.of_record]
+
+
+def _by_fewer_records(mechanism: Mechanism, threat: Threat) -> Optimum | None:
+    """The optimum over fewer records, which is the same."""
+    if (fewer := _fewer_records(mechanism, threat)) is None:
+        return None
+    found = solve(*fewer[:2])
+    return replace(found, by_record=None if found.by_record is None else found.by_record[fewer[2]])
+
+
+def _right_by_fewer_records(mechanism: Mechanism, threat: Threat) -> FloatArray | None:
+    """How often that attacker is right about participants, which is the same."""
+    fewer = _fewer_records(mechanism, threat)
+    return None if fewer is None else right_by_group(*fewer[:2])
+
+
+def _advantage_by_fewer_records(mechanism: Mechanism, threat: Threat) -> FloatArray | None:
+    """The advantage on each record is that on the one that stands for it."""
+    fewer = _fewer_records(mechanism, threat)
+    return None if fewer is None else advantage_by_record(*fewer[:2])[fewer[2]]
+
+
 FORMS: Register[Form] = Register(
     "form",
     Form("enclosed", "dprisk, by RAD Theorem 4.3", _of(OnInterval), enclose),
     Form(
+        "fewer records",
+        "dprisk",
+        _of((OnAttribute, VectorNoise)),
+        _by_fewer_records,
+        _advantage_by_fewer_records,
+        _right_by_fewer_records,
+    ),
+    Form(
         "sets",
         "dprisk, theory 2a; RAD Examples 4.4-4.6 for nothing and for everything known",
-        _of(SetProtocol, lambda threat: threat.success.is_exact or threat.knows.is_all or _exactly(threat)),
+        _of(SetProtocol, lambda threat: threat.knows.is_all or threat.is_exact),
         closed_forms.set_protocol,
     ),
     Form(

@@ -15,7 +15,7 @@ from dprisk.exact.optimum import Optimum
 from dprisk.mechanisms import Mechanism
 from dprisk.threat.reach import Reach, Windows
 from dprisk.threat.threat import Threat
-from dprisk.types import BoolArray, FloatArray
+from dprisk.types import BoolArray, FloatArray, IntArray
 
 TIE = 1e-12  # sets whose value differs by less than this part of the mass at stake are taken as equally good
 
@@ -115,6 +115,19 @@ def block_size(reach: Reach, records: int) -> int:
     """
     rows = records + reach.guess.size
     return max(1, (1 << 19) // rows) if isinstance(reach, Windows) else max(64, (1 << 22) // rows)
+
+
+def beliefs_by_law(log_likelihood: FloatArray, law: IntArray, pi: FloatArray) -> FloatArray:
+    """`beliefs` where records share laws: log-likelihoods are outputs x laws, `law` is that of each record.
+
+    An output says as much for one record of a law as for another, so the records share what is believed of their law.
+    """
+    weight = np.bincount(law, weights=pi, minlength=log_likelihood.shape[1]).astype(float)
+    of_law = beliefs(log_likelihood, weight)
+    share = np.divide(pi, weight[law], out=np.zeros_like(pi), where=weight[law] > 0)
+    result: FloatArray = of_law[law]
+    result *= share[:, None]
+    return result
 
 
 def beliefs(log_likelihood: FloatArray, pi: FloatArray) -> FloatArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
+import numbers
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -17,9 +18,10 @@ import numpy.typing as npt
 from dprisk.errors import MechanismError, TooLargeError, as_epsilon, as_number, as_whole
 from dprisk.guarantees import ApproxDP, Guarantee, PureDP, TradeOff
 from dprisk.guarantees.curves import likeliest_first
+from dprisk.mechanisms.arrays import batches, require_listed_records
 from dprisk.tables import listed, twice
 from dprisk.types import AnyArray, FloatArray, IntArray
-from dprisk.values import Adjustable, Parameter, content, refuse_kind, written
+from dprisk.values import Adjustable, Parameter, content, refuse_kind, told_of, written
 
 PAIRWISE_CELLS = 1 << 20  # beyond this many entries the curves of all pairs of records are not drawn
 LISTED_CELLS = 1 << 28  # beyond this many entries a channel is not gone through
@@ -66,7 +68,7 @@ class Mechanism(Adjustable):
         return self._with({"labels": names})
 
     def _with(self, state: dict[str, Any]) -> Self:
-        labels = state["labels"]
+        labels = state.get("labels")
         if labels is not None and len(labels) != self.size:
             raise MechanismError(f"{len(labels)} labels for {self.size} records; give each record its own.")
         return super()._with(state)
@@ -97,6 +99,18 @@ class Mechanism(Adjustable):
         None if nothing simpler is known than a view of one attribute (`OnAttribute`).
         """
         return None
+
+    @property
+    def is_equispaced(self) -> bool:
+        """Whether it was told only how many records there are, and takes them to rise in equal steps."""
+        return isinstance(self._arguments.get("positions"), numbers.Number)
+
+    def laws(self) -> tuple[Mechanism, IntArray]:
+        """A mechanism with one record for each law of an output that tells as much, and the law that each record has.
+
+        Itself and the records' own numbers, unless some are known to share a law.
+        """
+        return self, np.arange(self.size)
 
     def restricted(self, records: npt.ArrayLike) -> Mechanism | None:
         """The mechanism that reports what the output tells of some records, for these alone: they become 0, 1, ...
@@ -228,7 +242,7 @@ class Mechanism(Adjustable):
         for name, entry in inspect.signature(type(self)).parameters.items():
             value = turned.get(name, getattr(self, name, self._arguments.get(name)))
             if name in self._arguments or (value is not None and content(value) != content(entry.default)):
-                told[name] = _told(value)
+                told[name] = told_of(value, TOLD)
         return told
 
     @cached_property
@@ -251,23 +265,6 @@ class Mechanism(Adjustable):
         if numbers.size > 0 and not (numbers.min() >= 0 and numbers.max() < self.size):
             raise MechanismError(f"Record numbers must lie in 0..{self.size - 1}.")
         return numbers.astype(np.int64, copy=False)
-
-
-class ByEpsilon(Mechanism):
-    """Made with an `epsilon`, its parameter: the nominal one, and the true one where there is something to hide."""
-
-    nominal_epsilon: float
-
-    @property
-    def parameter(self) -> Parameter:
-        return Parameter.epsilon(self.nominal_epsilon)
-
-    def with_parameter(self, value: float) -> Self:
-        return self.replace(epsilon=value)
-
-    @cached_property
-    def epsilon(self) -> float:
-        return self.nominal_epsilon if self.size > 1 else 0.0
 
 
 class Made(Mechanism):
@@ -301,6 +298,10 @@ class Wrapped(Made):
     def with_parameter(self, value: float) -> Self:
         return self.replace(mechanism=self.mechanism.with_parameter(value))
 
+    @property
+    def is_equispaced(self) -> bool:
+        return self.mechanism.is_equispaced
+
 
 class Repeated(Wrapped):
     """`times` independent reports of the same record; an output holds them along its second axis.
@@ -311,6 +312,7 @@ class Repeated(Wrapped):
 
     def __init__(self, mechanism: Mechanism, times: int) -> None:
         require_mechanism(mechanism)
+        require_listed_records(mechanism)
         if mechanism.pairs_outputs:
             raise MechanismError("Repeat the two parts of a product, then take the product: the release is the same.")
         self.mechanism, self.times, self.size = mechanism, as_whole("times", times), mechanism.size
@@ -371,7 +373,7 @@ class Repeated(Wrapped):
         with np.errstate(divide="ignore"):
             logs = np.maximum(np.log(single), -1e6)  # stands for log 0: exp of it is 0, and 0 times it is 0
         log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, self.times + 1)))])
-        for reports in _batches(itertools.combinations_with_replacement(range(single.shape[1]), self.times), block):
+        for reports in batches(itertools.combinations_with_replacement(range(single.shape[1]), self.times), block):
             counts = np.zeros((single.shape[1], len(reports)))
             np.add.at(counts, (np.array(reports).T, np.arange(len(reports))), 1)
             ways = math.lgamma(self.times + 1) - log_factorial[counts.astype(int)].sum(axis=0)
@@ -380,7 +382,7 @@ class Repeated(Wrapped):
     def outputs(self, block: int) -> Iterator[AnyArray]:
         """One output for each count vector: the reports in the order of the single mechanism's list."""
         listed = np.concatenate(list(self.mechanism.outputs(1 << 12)))
-        for reports in _batches(itertools.combinations_with_replacement(range(len(listed)), self.times), block):
+        for reports in batches(itertools.combinations_with_replacement(range(len(listed)), self.times), block):
             yield listed[np.array(reports)]
 
 
@@ -388,25 +390,3 @@ def require_mechanism(given: Any) -> None:
     """Refuse what is not a mechanism; of a kind of mechanisms one must be made first."""
     refuse_kind(given)
     MechanismError.unless(isinstance(given, Mechanism), f"A mechanism is needed, such as GRR(5, 1.0), not {given!r}.")
-
-
-def whole_below(values: AnyArray, limit: Any) -> bool:
-    """Whether all are whole numbers from 0 to below a limit."""
-    return np.issubdtype(values.dtype, np.integer) and bool(np.all((values >= 0) & (values < limit)))
-
-
-def _batches(items: Iterator[Any], block: int) -> Iterator[list[Any]]:
-    while batch := list(itertools.islice(items, block)):
-        yield batch
-
-
-def _told(value: Any) -> Any:
-    """An argument for JSON."""
-    if isinstance(value, Mechanism):
-        return value.to_dict()
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist() if value.size <= TOLD else None
-    plain = value is None or isinstance(value, bool | int | float | str)
-    if isinstance(value, list | tuple):
-        return list(map(_told, value)) if len(value) <= TOLD else None
-    return value if plain else repr(value)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from dprisk.errors import MechanismError, as_epsilon, as_number, fail
 from dprisk.guarantees import Guarantee, TradeOff
 from dprisk.guarantees.curves import product
+from dprisk.mechanisms.arrays import require_listed_records
 from dprisk.mechanisms.base import PAIRWISE_CELLS, Made, Mechanism, Repeated, Wrapped, require_mechanism
 from dprisk.mechanisms.tabled import Matrix
 from dprisk.mechanisms.vectors import VectorGaussian, as_vector_gaussian
@@ -35,12 +36,17 @@ class Product(Made):
     def __init__(self, first: Mechanism, second: Mechanism) -> None:
         for part in (first, second):
             require_mechanism(part)
+            require_listed_records(part)
         if first.size != second.size:
             raise MechanismError(f"Both mechanisms must take the same records: {first.size} and {second.size}.")
         if not (None in (first.labels, second.labels) or first.labels == second.labels):
             raise MechanismError("Both mechanisms must name the same records in the same order; their labels differ.")
         self.first, self.second, self.size = first, second, first.size
         self.labels = second.labels if first.labels is None else first.labels
+
+    @property
+    def is_equispaced(self) -> bool:
+        return self.first.is_equispaced or self.second.is_equispaced
 
     @property
     def parameter(self) -> Parameter | None:
@@ -137,6 +143,7 @@ class OnAttribute(Wrapped):
 
     def __init__(self, mechanism: Mechanism, values: npt.ArrayLike) -> None:
         require_mechanism(mechanism)
+        require_listed_records(mechanism)
         self.mechanism = mechanism
         self.values = mechanism._records(values)
         self.pairs_outputs = mechanism.pairs_outputs
@@ -193,6 +200,11 @@ class OnAttribute(Wrapped):
     def _simpler(self) -> Mechanism | None:
         return self.mechanism.sufficient().viewed(self.values)
 
+    is_equispaced = False  # the labels are those of the records, not of the attribute
+
+    def laws(self) -> tuple[Mechanism, IntArray]:
+        return self.mechanism.sufficient(), self.values
+
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> Any:
         return self.mechanism.sample(self.values[self._records(records)], rng)
 
@@ -221,6 +233,7 @@ class PostProcessed(Wrapped, Matrix):
 
     def __init__(self, mechanism: Mechanism, output_map: npt.ArrayLike | Callable[[AnyArray], npt.ArrayLike]) -> None:
         require_mechanism(mechanism)
+        require_listed_records(mechanism)
         table = mechanism.matrix()
         MechanismError.unless(
             not (callable(output_map) and isinstance(mechanism, Repeated)),

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dprisk.errors import MechanismError, as_epsilon, as_number, as_size
 from dprisk.guarantees import PureDP
-from dprisk.mechanisms.base import ByEpsilon
+from dprisk.mechanisms.by_epsilon import ByEpsilon
 from dprisk.mechanisms.tabled import Tabled
 from dprisk.tables import as_floats
 from dprisk.threat.graphs import adjacency, distance_matrix
@@ -137,6 +137,8 @@ class Exponential(ByEpsilon, Tabled):
 
 class SpacedExponential(Exponential):
     """The exponential mechanism on equally spaced records, on a line or ring: its utilities take no memory."""
+
+    is_equispaced = True
 
     def __init__(self, size: int, epsilon: float, space: Literal["line", "ring"]) -> None:
         size = as_size(size)

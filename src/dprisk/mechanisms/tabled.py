@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from dprisk.csv_files import require_file
 from dprisk.errors import InputFileError, MechanismError
-from dprisk.mechanisms.base import Mechanism, whole_below
+from dprisk.mechanisms.arrays import whole_below
+from dprisk.mechanisms.base import Mechanism
 from dprisk.tables import as_floats
 from dprisk.types import AnyArray, FloatArray, IntArray
 

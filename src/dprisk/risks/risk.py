@@ -69,10 +69,6 @@ class Risk(Assessment):
     def success(self) -> float:
         return self.optimum.success
 
-    @property
-    def baseline(self) -> float:
-        return self.enclosed.baseline if self.enclosed else super().baseline
-
     @cached_property
     def _right_by_group(self) -> FloatArray | None:
         """How often the attacker of the advantage is right about participants, None where that is not known."""
@@ -235,7 +231,8 @@ class Risk(Assessment):
             told = f"from {self.estimate.runs} outputs, intervals at {100 * (1 - self.estimate.alpha):g} %"
             return [("computed", "estimate", told)]
         if self.enclosed:
-            return [("computed", "enclosed", f"certified bounds, at most {self.enclosed.gap:.0e} apart")]
+            apart = f"certified bounds, at most {self.enclosed.gap:.0e} apart"
+            return [("computed", "enclosed", apart), *self._compared()]
         if self.optimum.is_proven:
             how = ("computed", "exactly", "no sampling error")
         else:

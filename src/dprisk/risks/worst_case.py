@@ -10,7 +10,7 @@ from dprisk.answers import Row
 from dprisk.errors import ThreatError, as_whole, require
 from dprisk.exact.record import Exposure, compared_with
 from dprisk.guarantees import Guarantee
-from dprisk.mechanisms import Mechanism
+from dprisk.mechanisms import Mechanism, OnAttribute
 from dprisk.risks import sentences
 from dprisk.risks.base import Assessment
 from dprisk.risks.record import RecordRisk
@@ -33,7 +33,6 @@ class WorstCase(Assessment):
 
     def __post_init__(self) -> None:
         self.guarantee.require_replace_one()
-        self.threat.require_listed()
 
     @property
     def _promises(self) -> Guarantee:
@@ -61,7 +60,7 @@ class WorstCase(Assessment):
 
     @property
     def advantage(self) -> float:
-        return min(self.advantage_bound.number, 1 - self.threat.prior.collision_probability)
+        return min(self.advantage_bound.number, 1 - self.threat.essence.prior.collision_probability)
 
     @property
     def success(self) -> float:
@@ -95,7 +94,9 @@ class WorstCase(Assessment):
         for value in values:
             as_tight = value.number <= values[0].number * (1 + 1e-9)
             if as_tight and value.attained and value.bound.worst:
-                return value.bound.worst(self.guarantee, self.threat).labelled(self.threat.prior.labels)
+                worst, kinds = value.bound.worst(self.guarantee, self.threat.essence), self.threat.kinds
+                whole = worst if kinds.are_records else OnAttribute(worst, kinds.of_record)
+                return whole.labelled(self.threat.prior.labels)
         return None
 
     def match_among(self, people: int) -> tuple[bounds.Value, bounds.Value]:

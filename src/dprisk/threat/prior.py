@@ -200,19 +200,31 @@ class Prior(Value):
         raise PriorError(f"There is no record {written(record)!r} among {self.size}; is it {names}?")
 
     def positions(self) -> FloatArray:
-        """Where the records lie on a line: at their labels if these are numbers, at 0, 1, 2, ... if none is one."""
-        places = {label: _place(label) for label in self.labels or ()}
-        odd = [label for label, place in places.items() if place is None]
-        if len(odd) == len(places):
+        """Where the records lie on a line: at their labels, which must be numbers; without labels at 0, 1, 2, ..."""
+        if self.labels is None:
             return np.arange(self.size, dtype=float)
-        PriorError.unless(not odd, f"Some labels are numbers and some are not ({odd[:1]}); give Line(eta, positions).")
-        return np.array(list(places.values()), dtype=float)
+        places = [_place(label) for label in self.labels]
+        odd = [label for label, place in zip(self.labels, places, strict=True) if place is None]
+        PriorError.unless(
+            not odd,
+            f"A distance needs records that are numbers, and the label {odd[0] if odd else 0!r} is none: leave it out, "
+            "or say where the records lie, as in Line(within, positions=[...]).",
+        )
+        return np.array(places, dtype=float)
 
     def require_even_spacing(self, what: str) -> None:
-        """Refuse number labels that do not rise in equal steps, for `what` takes records to be equally spaced."""
+        """Refuse number labels that do not rise in equal steps, for `what` takes records to be equally spaced.
+
+        Labels none of which is a number say nothing of where the records lie.
+        """
+        if self.labels is not None and all(_place(label) is None for label in self.labels):
+            return
         gaps = np.diff(self.positions())
         even = gaps.size == 0 or (gaps.min() > 0 and np.ptp(gaps) <= 1e-9 * gaps.max())
-        PriorError.unless(even, f"{what} takes the records to rise in equal steps, but the labels do not.")
+        PriorError.unless(
+            even,
+            f"{what} takes the records to rise in equal steps, but the labels do not; give positions.",
+        )
 
     def to_dict(self) -> dict[Any, float]:
         """Label -> probability."""

@@ -44,8 +44,8 @@ class Additive(Positioned):
         ends: Ends = "clamp",
     ) -> None:
         MechanismError.unless(isinstance(noise, Noise), f"A noise such as LaplaceNoise(1.0) is needed, not {noise!r}.")
-        self.is_equispaced = isinstance(positions, numbers.Number)
-        places = _equispaced(as_size(positions)) if self.is_equispaced else as_positions(positions)
+        is_count = isinstance(positions, numbers.Number)
+        places = _equispaced(as_size(positions)) if is_count else as_positions(positions)
         self._place(places, noise, interval, ends)
         if self.is_truncated and not np.all(self._log_inside > LEAST_INSIDE):
             raise MechanismError("The interval is out of reach of a position: its noise never falls into it.")

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from dprisk.errors import MechanismError, TooLargeError, as_epsilon, as_number, as_size
 from dprisk.guarantees import ZCDP, Guarantee, PureDP
-from dprisk.mechanisms.base import PAIRWISE_CELLS, ByEpsilon
+from dprisk.mechanisms.base import PAIRWISE_CELLS
+from dprisk.mechanisms.by_epsilon import ByEpsilon
 from dprisk.mechanisms.numbers.positions import (
     LARGEST,
     Ends,
@@ -254,6 +255,8 @@ class Geometric(DiscreteAdditive, ByEpsilon):
     lies inside, which leaks more than the nominal epsilon says (`epsilon` is the true one). The sensitivity
     defaults to size - 1: one person's number is released, and may be replaced by any other.
     """
+
+    is_equispaced = True
 
     def __init__(self, size: int, epsilon: float, sensitivity: float | None = None, ends: Ends = "clamp") -> None:
         size = as_size(size)
