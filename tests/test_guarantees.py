@@ -34,7 +34,7 @@ from dprisk import (
     assess,
     dp_sgd,
 )
-from dprisk.guarantees import PrivacyLoss, RenyiDP, TradeOff, from_dp_event, from_opacus, from_opendp
+from dprisk.guarantees import PrivacyLoss, RenyiDP, TradeOff, as_guarantee, from_dp_event, from_opacus, from_opendp
 from dprisk.mechanisms import Geometric, Repeated
 from dprisk.types import FloatArray
 from tests.strategies import channels
@@ -183,16 +183,20 @@ def test_add_remove_is_converted_openly() -> None:
     curve = TradeOff(*GaussianDP(1.0).knots, "add-remove", linear=True).to_replace_one()
     assert curve.tradeoff(ALPHA) == pytest.approx(GaussianDP(2.0).tradeoff(ALPHA), abs=1e-3)
     assert np.all(curve.tradeoff(ALPHA) <= GaussianDP(2.0).tradeoff(ALPHA) + 1e-9)
-    for promise in (PureDP(1.0, "add-remove"), dp_sgd(1.0, 0.1, 10, "add-remove", grid=1e-2)):
-        with pytest.raises(DpriskError, match="to_replace_one"):
-            assess(promise, Threat(Prior.uniform(3)))
+    # Of a training the replacement is accounted for afresh, which is tighter than two steps along the curve.
+    training = dp_sgd(1.0, 0.1, 10, grid=1e-3)
+    afresh, along = training.to_replace_one(), TradeOff(*training.knots, "add-remove", linear=True).to_replace_one()
+    assert afresh == dp_sgd(1.0, 0.1, 10, "replace-one", grid=1e-3)
+    assert training.total_variation < afresh.total_variation < along.total_variation
     with pytest.raises(DpriskError, match="says little about replacing"):
         RenyiDP([2.0], [0.1], "add-remove").to_replace_one()
 
 
 def test_full_batch_sgd_has_twice_the_papers_mu() -> None:
     """Theory, correction 1: clipped gradients of z and z' may be 2C apart; RAD Example 5.2 uses mu = sqrt(T)/sigma."""
-    assert dp_sgd(20.0, 1.0, 100) == GaussianDP(2 * math.sqrt(100) / 20.0)
+    assert dp_sgd(20.0, 1.0, 100) == GaussianDP(math.sqrt(100) / 20.0, "add-remove")
+    assert dp_sgd(20.0, 1.0, 100).to_replace_one() == dp_sgd(20.0, 1.0, 100, "replace-one")
+    assert dp_sgd(20.0, 1.0, 100, "replace-one") == GaussianDP(2 * math.sqrt(100) / 20.0)
     # Two records with gradients -C and +C, one step: the exact advantage is above the printed bound.
     sigma = 2.0
     exact_advantage = 0.5 * (2 * norm.cdf(1 / sigma) - 1)
@@ -214,8 +218,14 @@ def test_accountants_of_other_libraries() -> None:
     for promise in (by_history, by_engine, by_rate):
         assert promise.total_variation == pytest.approx(by_event.total_variation, abs=1e-6)
     assert assess(event, Threat(Prior.uniform(4))).advantage < by_event.total_variation
-    add = from_dp_event(event, "add-remove", grid=1e-3)
-    assert add.total_variation < by_event.total_variation
+    assert by_event.total_variation < from_dp_event(event, "replace-one", grid=1e-3).total_variation
+    # What is not Gaussian goes through dp_accounting, for whichever relation it knows.
+    response = dp_accounting.RandomizedResponseDpEvent(0.5, 4)
+    assert as_guarantee(response).relation == "replace-one"
+    laplace = dp_accounting.ComposedDpEvent([event, dp_accounting.LaplaceDpEvent(2.0)])
+    mixed = from_dp_event(laplace, grid=1e-2)
+    assert mixed.total_variation > by_event.total_variation
+    assert mixed.tradeoff(0.1) == pytest.approx(1 - mixed.total_variation - 0.1, abs=0.2)
     with pytest.raises(DpriskError, match=r"cannot account.*add-remove"):
         from_dp_event(dp_accounting.UnsupportedDpEvent())
     assert by_event.compose(2).total_variation == pytest.approx(

@@ -36,7 +36,7 @@ ALL = (
     Option("steps", int, "number of training steps", 100),
     _choice(
         "relation",
-        "what neighbouring data sets differ by: replacing a record (if left out), or adding or removing one",
+        "what neighbouring data sets differ by: replacing a record, or adding or removing one (DP-SGD, if left out)",
         "replace-one",
         "add-remove",
     ),

@@ -75,8 +75,6 @@ def _assess(**given: Any) -> None:
             require(given["guarantee"] is None or given[name] is None, f"{flag(name)} is for mechanisms only.")
         threat = read_threat(given, entry)
         subject = entry.make(taken(entry, given), records_of(threat), flag)
-        if isinstance(subject, Guarantee):
-            subject = subject.to_replace_one()
     with live() as tell:
         progress = None if tell is None else lambda done, runs, gain: tell(done, runs, f"advantage about {gain:.4g}")
         drawn = {name: given[name] for name in ("runs", "seed", "thorough")}
@@ -103,7 +101,6 @@ def _calibrate(**given: Any) -> None:
     require(len(goals) == 1, "Give exactly one goal: --advantage, --success, or --tpr with --fpr.")
     entry = chosen(given)
     threat = read_threat(given, entry)
-    require(given["relation"] != "add-remove", "Against a threat, noise is calibrated for replace-one neighbours.")
     found = calibrate(
         entry.template(taken(entry, given), records_of(threat), flag),
         threat,

@@ -24,8 +24,8 @@ LARGEST_EPSILON = 700.0  # e^epsilon must be a float
 class Guarantee(Adjustable):
     """A promise about every pair of neighbouring data sets.
 
-    Neighbours differ by replacement of one record, unless `relation` says "add-remove"; `to_replace_one` converts, and
-    the bounds refuse what is not converted. The trade-off curve is convex and symmetric and never above the truth.
+    Neighbours differ by replacement of one record, unless `relation` says "add-remove". Bounds say which of the two
+    they are for; `to_replace_one` converts. The trade-off curve is convex and symmetric and never above the truth.
     """
 
     relation: Relation
@@ -43,6 +43,11 @@ class Guarantee(Adjustable):
     @abstractmethod
     def to_replace_one(self) -> Guarantee:
         """The guarantee for replacing a record, from one for adding or removing it; itself if it is one already."""
+
+    @cached_property
+    def replaced(self) -> Guarantee:
+        """The same as `to_replace_one()`, worked out once."""
+        return self.to_replace_one()
 
     def to_dict(self) -> dict[str, Any]:
         """The kind and the numbers of the guarantee, ready for JSON."""

@@ -21,6 +21,7 @@ from dprisk.types import FloatArray
 from dprisk.values import Parameter
 
 PROFILE = np.concatenate([[0.0], np.geomspace(1e-4, 60.0, 600)])  # epsilons at which a smooth curve gets its tangents
+FINE_PROFILE = np.concatenate([[0.0], np.geomspace(1e-4, 60.0, 1500)])  # the same where they cost little
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -142,11 +143,14 @@ class GaussianDP(Guarantee):
 
     def delta_at(self, epsilon: float) -> float:
         """Balle and Wang 2018, Theorem 8."""
-        epsilon = as_epsilon(epsilon)
+        return float(self._deltas(np.asarray(as_epsilon(epsilon))))
+
+    def _deltas(self, epsilon: FloatArray) -> FloatArray:
         if self.mu == 0:
-            return 0.0
+            return np.zeros(epsilon.shape)
         far, normal = epsilon / self.mu, scipy.special
-        return float(max(0.0, normal.ndtr(self.mu / 2 - far) - math.exp(epsilon + normal.log_ndtr(-self.mu / 2 - far))))
+        below = normal.ndtr(self.mu / 2 - far) - np.exp(epsilon + normal.log_ndtr(-self.mu / 2 - far))
+        return np.asarray(np.maximum(0.0, below))
 
     @property
     def total_variation(self) -> float:
@@ -162,7 +166,7 @@ class GaussianDP(Guarantee):
 
     @cached_property
     def knots(self) -> Knots:
-        return from_profile(PROFILE, np.array([self.delta_at(epsilon) for epsilon in PROFILE]))
+        return from_profile(FINE_PROFILE, self._deltas(FINE_PROFILE))
 
     def compose(self, times: int) -> GaussianDP:
         """mu grows with the square root."""

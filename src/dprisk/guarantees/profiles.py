@@ -13,7 +13,7 @@ import numpy.typing as npt
 import scipy
 
 from dprisk.errors import GuaranteeError, as_epsilon, as_number, as_whole, require
-from dprisk.guarantees.base import Guarantee, Relation, as_rates, require_relation
+from dprisk.guarantees.base import LARGEST_EPSILON, Guarantee, Relation, as_rates, require_relation
 from dprisk.guarantees.curves import Knots, below_samples, from_profile, group_of_two, symmetric
 from dprisk.tables import as_floats
 from dprisk.types import FloatArray
@@ -98,7 +98,8 @@ class PrivacyLoss(Guarantee):
     """A privacy loss distribution: anything with dp_accounting's `get_delta_for_epsilon` (and `self_compose`).
 
     dp_accounting does not store the neighbouring relation in the object (and takes add/remove unless told otherwise),
-    so it must be said here.
+    so it must be said here. One that also has a `profile` (rising epsilons from 0, and delta at each) is read faster,
+    and one that has `to_replace_one` is accounted for replacement afresh where it is needed.
     """
 
     pld: Any
@@ -137,6 +138,9 @@ class PrivacyLoss(Guarantee):
         if place.ndim > 0:
             return super().tradeoff(place)
         rate = float(place)
+        if hasattr(self.pld, "profile"):
+            steep, height = self._lines
+            return np.asarray(max(0.0, np.max(height - steep * rate), np.max((height - rate) / steep)))
 
         def depth(epsilon: float) -> float:
             delta = self.delta_at(epsilon)
@@ -146,17 +150,31 @@ class PrivacyLoss(Guarantee):
         return np.asarray(-min(best.fun, depth(0.0)))
 
     @cached_property
+    def _lines(self) -> tuple[FloatArray, FloatArray]:
+        """e^epsilon and 1 - delta: every line 1 - delta - e^epsilon alpha lies below the curve, and so its mirror."""
+        epsilons, deltas = self.pld.profile
+        return np.exp(np.minimum(epsilons, LARGEST_EPSILON)), 1 - np.asarray(deltas, dtype=float)
+
+    @cached_property
     def knots(self) -> Knots:
         top = self._top
         epsilons = np.unique(np.concatenate([np.linspace(0.0, top, 1000), np.geomspace(top / 1e4, top, 1000)]))
-        return from_profile(epsilons, np.asarray(self.pld.get_delta_for_epsilon(epsilons), dtype=float))
+        if not hasattr(self.pld, "profile"):
+            return from_profile(epsilons, np.asarray(self.pld.get_delta_for_epsilon(epsilons), dtype=float))
+        known, deltas = self.pld.profile
+        some = np.unique(np.searchsorted(known, epsilons).clip(max=known.size - 1))
+        return from_profile(known[some], np.asarray(deltas)[some])
 
     def compose(self, times: int) -> PrivacyLoss:
         return PrivacyLoss(self.pld.self_compose(as_whole("times", times)), self.relation)
 
     def to_replace_one(self) -> Guarantee:
-        """Two steps along the trade-off curve; accounting for replacement from the start is tighter."""
-        return self if self.relation == "replace-one" else TradeOff(*group_of_two(*self.knots), linear=True)
+        """Accounted for replacement, which is tighter, or else two steps along the trade-off curve."""
+        if self.relation == "replace-one":
+            return self
+        if hasattr(self.pld, "to_replace_one"):
+            return PrivacyLoss(self.pld.to_replace_one(), "replace-one")
+        return TradeOff(*group_of_two(*self.knots), linear=True)
 
     @cached_property
     def _content(self) -> Hashable:

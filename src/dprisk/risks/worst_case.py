@@ -27,7 +27,6 @@ class WorstCase(Assessment):
     thorough: bool = False
 
     def __post_init__(self) -> None:
-        self.guarantee.require_replace_one()
         self.threat.require_listed()
 
     @cached_property
@@ -69,14 +68,14 @@ class WorstCase(Assessment):
 
     @property
     def source(self) -> str:
-        return self.advantage_bound.bound.source
+        return self.advantage_bound.source
 
     def _shown(self, which: str) -> str:
         return f"<= {significant_up(getattr(self, which), 4)}"
 
     def _found(self) -> list[Row]:
         return [
-            (f"{which} by", "attained" if value.attained else "bound", value.bound.source)
+            (f"{which} by", "attained" if value.attained else "bound", value.source)
             for which, value in (("success", self.success_bound), ("advantage", self.advantage_bound))
         ]
 
