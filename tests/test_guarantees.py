@@ -37,6 +37,7 @@ from dprisk import (
 from dprisk.guarantees import PrivacyLoss, RenyiDP, TradeOff, as_guarantee, from_dp_event, from_opacus, from_opendp
 from dprisk.mechanisms import Geometric, Repeated
 from dprisk.types import FloatArray
+from tests import naive
 from tests.strategies import channels
 
 ALPHA = np.linspace(0, 1, 201)
@@ -167,10 +168,77 @@ def test_pure_composition_is_the_optimal_one() -> None:
 
 def test_other_compositions() -> None:
     assert GaussianDP(0.5).compose(4) == GaussianDP(1.0)
-    assert ZCDP(0.1).compose(3).rho == pytest.approx(0.3)
-    assert RenyiDP([2.0], [0.1]).compose(3).values == pytest.approx((0.3,))
+    assert ZCDP(0.125).compose(3) == ZCDP(0.375)
+    assert RenyiDP([2.0], [0.125]).compose(3) == RenyiDP([2.0], [0.375])
     exact, rounded = PureDP(0.3).compose(5), TradeOff(*PureDP(0.3).knots, linear=True).compose(5)
     assert 0 <= rounded.total_variation - exact.total_variation < 1e-3
+
+
+def outputs_of(epsilon: float, delta: float) -> FloatArray:
+    """Two rows that are exactly (epsilon, delta)-DP: each reveals with delta, and else randomised response."""
+    p = 1 / (1 + math.exp(-epsilon))
+    likely, rare = (1 - delta) * p, (1 - delta) * (1 - p)
+    return np.array([[delta, 0.0, likely, rare], [0.0, delta, rare, likely]])
+
+
+def test_different_guarantees_compose() -> None:
+    """Two approximate guarantees exactly, by all pairs of outputs; anything else at or below the truth."""
+    for first, second in (((1.0, 0.0), (0.3, 0.0)), ((1.0, 0.1), (0.3, 0.02)), ((0.0, 0.2), (2.0, 0.0))):
+        both = ApproxDP(*first).compose(ApproxDP(*second))
+        table = np.einsum("zi,zj->zij", outputs_of(*first), outputs_of(*second)).reshape(2, -1)
+        for epsilon in (0.0, 0.1, 0.7, 1.0, 1.2, 1.9):
+            assert both.delta_at(epsilon) == pytest.approx(naive.hockey_stick(table, epsilon), abs=1e-12)
+    assert PureDP(1.0).compose(PureDP(0.3)).epsilon_at(0.0) == pytest.approx(1.3)
+    assert GaussianDP(0.6, "add-remove").compose(GaussianDP(0.8, "add-remove")) == GaussianDP(1.0, "add-remove")
+    assert ZCDP(0.25).compose(ZCDP(0.5)) == ZCDP(0.75)
+    assert RenyiDP([2.0, 4.0], [0.25, 0.5]).compose(RenyiDP([4.0, 8.0], [0.5, 1.0])) == RenyiDP([4.0], [1.0])
+    assert RenyiDP([2.0, 4.0], [0.25, 0.5]).compose(ZCDP(0.25)) == RenyiDP([2.0, 4.0], [0.75, 1.5])
+    assert ZCDP(0.25).compose(RenyiDP([2.0, 4.0], [0.25, 0.5])) == RenyiDP([2.0, 4.0], [0.75, 1.5])
+    # By their curves alone, two Gaussian guarantees come out a little worse than they are.
+    curve = TradeOff(*GaussianDP(0.6).knots, linear=True)
+    for one, other in ((curve, GaussianDP(0.8)), (GaussianDP(0.8), curve)):
+        gap = GaussianDP(1.0).tradeoff(ALPHA) - one.compose(other).tradeoff(ALPHA)
+        assert np.all((gap > -1e-12) & (gap < 2e-3))
+    pure = PureDP(0.5).compose(GaussianDP(1.0))
+    assert GaussianDP(1.0).total_variation < pure.total_variation < 1
+    assert pure.epsilon_at(0.0) == math.inf
+    training, noise = dp_sgd(1.0, 0.05, 50, grid=1e-3), dp_sgd(5.0, 1.0, 4)
+    then = from_opacus([(1.0, 0.05, 50), (5.0, 1.0, 4)], grid=1e-3)
+    assert training.compose(noise) == noise.compose(training) == then
+    longer = training.compose(dp_sgd(1.0, 0.05, 20, grid=1e-3))
+    assert longer.total_variation == pytest.approx(dp_sgd(1.0, 0.05, 70, grid=1e-3).total_variation, abs=1e-12)
+    assert training.to_replace_one().compose(noise.to_replace_one()) == then.to_replace_one()
+    by_curves = training.compose(PureDP(0.1, "add-remove"))
+    assert training.total_variation < by_curves.total_variation < training.total_variation + PureDP(0.1).total_variation
+    with pytest.raises(DpriskError, match="for add-remove, the other for replace-one"):
+        PureDP(1.0, "add-remove").compose(PureDP(1.0))
+
+
+def test_groups_are_several_steps() -> None:
+    assert PureDP(0.5).for_groups(3) == PureDP(1.5)
+    assert PureDP(0.5, "add-remove").for_groups(2).to_replace_one() == PureDP(2.0)
+    three = ApproxDP(0.5, 0.01).for_groups(3)
+    assert isinstance(three, ApproxDP)
+    assert three.delta == pytest.approx(0.01 * math.expm1(1.5) / math.expm1(0.5))
+    assert ApproxDP(0.0, 0.01).for_groups(3) == ApproxDP(0.0, 0.03)
+    assert ApproxDP(400.0, 0.01).for_groups(5) == ApproxDP(2000.0, 1.0)
+    assert GaussianDP(0.5).for_groups(4) == GaussianDP(2.0)
+    assert ZCDP(0.25).for_groups(3) == ZCDP(2.25)
+    assert RenyiDP([2.0, 16.0], [0.1, 0.5]).for_groups(3) == RenyiDP([4.0], [4.5])
+    with pytest.raises(DpriskError, match="needs an order of at least 8; this one has 4 at most"):
+        RenyiDP([4.0], [0.1]).for_groups(4)
+    # Steps along a curve, exact for a Gaussian one and for the corners of an approximate one.
+    curve = TradeOff(*GaussianDP(0.5).knots, linear=True).for_groups(4)
+    gap = GaussianDP(2.0).tradeoff(ALPHA) - curve.tradeoff(ALPHA)
+    assert np.all((gap > -1e-9) & (gap < 1e-3))
+    corners = TradeOff(*ApproxDP(0.5, 0.01).knots, linear=True).for_groups(3)
+    assert np.all(corners.tradeoff(ALPHA) >= three.tradeoff(ALPHA) - 1e-12)
+    assert corners.delta_at(1.5) == pytest.approx(three.delta, abs=1e-12)
+    training = dp_sgd(2.0, 0.1, 10, grid=1e-3)
+    assert training.for_groups(1) is training
+    assert training.for_groups(2).total_variation > training.to_replace_one().total_variation
+    with pytest.raises(DpriskError, match="size must be"):
+        PureDP(1.0).for_groups(0)
 
 
 def test_add_remove_is_converted_openly() -> None:

@@ -92,6 +92,9 @@ class Calibration(Found, Answer):
                 min(1.0, baseline + self.target),
             ),
         ]
+        if self.target > baseline:  # RAD Figure 2 keeps the success itself, which no noise brings below the baseline
+            meaning = f"1 - f(baseline) <= {self.target:g}, as RAD Figure 2 has it"
+            other.append(("ReRo itself", meaning, lambda it: _true_positive_rate(it, baseline), self.target))
         return tuple(
             Alternative(**vars(weakest(self.template, measure, target)), name=name, meaning=meaning)
             for name, meaning, measure, target in other

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import GuaranteeError, as_epsilon, as_number, require
+from dprisk.errors import GuaranteeError, as_epsilon, as_number, as_whole, require
 from dprisk.guarantees.curves import Knots
 from dprisk.tables import as_floats
 from dprisk.types import FloatArray
@@ -36,9 +36,49 @@ class Guarantee(Adjustable):
     def knots(self) -> Knots:
         """A convex piecewise linear curve at or below the trade-off curve: the places alpha and the heights beta."""
 
+    def compose(self, other: Guarantee | int) -> Guarantee:
+        """The guarantee of so many independent releases that each have this one, or of this release and another.
+
+        >>> from dprisk import GaussianDP, PureDP
+        >>> GaussianDP(3.0).compose(GaussianDP(4.0))
+        GaussianDP(mu=5)
+        >>> PureDP(1.0).compose(PureDP(0.5)).epsilon_at(0.0)
+        1.5
+        """
+        if not isinstance(other, Guarantee):
+            times = as_whole("times", other)
+            return self if times == 1 else self._repeated(times)
+        GuaranteeError.unless(
+            self.relation == other.relation,
+            f"One guarantee is for {self.relation}, the other for {other.relation}; compose those for the same.",
+        )
+        return self._and(other) or other._and(self) or self._by_curves(other)
+
     @abstractmethod
-    def compose(self, times: int) -> Guarantee:
-        """The guarantee of `times` independent releases, each with this guarantee."""
+    def _repeated(self, times: int) -> Guarantee:
+        """`compose` for two or more releases with this guarantee."""
+
+    def _and(self, other: Guarantee) -> Guarantee | None:
+        """`compose` with another guarantee, where there is a closer way than by the curves of both."""
+        return None
+
+    @abstractmethod
+    def _by_curves(self, other: Guarantee) -> Guarantee:
+        """`compose` with any other guarantee."""
+
+    def for_groups(self, size: int) -> Guarantee:
+        """The guarantee for data sets that differ in so many records, one after the other.
+
+        >>> from dprisk import PureDP
+        >>> PureDP(0.5).for_groups(4)
+        PureDP(epsilon=2)
+        """
+        size = as_whole("size", size)
+        return self if size == 1 else self._grouped(size)
+
+    @abstractmethod
+    def _grouped(self, size: int) -> Guarantee:
+        """`for_groups` of two or more."""
 
     @abstractmethod
     def to_replace_one(self) -> Guarantee:

@@ -201,6 +201,15 @@ class SampledGaussians:
         phases = tuple((noise, rate, steps * times) for noise, rate, steps in self.phases)
         return SampledGaussians(phases, self.replaced, self.grid)
 
+    def followed_by(self, other: Any) -> SampledGaussians | None:
+        """Another training, or Gaussian noise, after this one; None if it is neither."""
+        theirs = getattr(other, "pld", None)
+        if isinstance(theirs, SampledGaussians) and theirs.grid == self.grid:
+            return SampledGaussians(self.phases + theirs.phases, self.replaced, self.grid)
+        mu = getattr(other, "mu", 0.0)
+        noise = [((2 if self.replaced else 1) / mu, 1.0, 1)] if mu > 0 else []
+        return SampledGaussians((*self.phases, *noise), self.replaced, self.grid) if noise else None
+
     def __repr__(self) -> str:
         return f"<{sum(steps for _, _, steps in self.phases)} steps>"
 

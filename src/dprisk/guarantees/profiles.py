@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from dprisk.errors import GuaranteeError, as_epsilon, as_number, as_whole, require
+from dprisk.errors import GuaranteeError, as_epsilon, as_number, require
 from dprisk.guarantees.base import LARGEST_EPSILON, Guarantee, Relation, as_rates, require_relation
-from dprisk.guarantees.curves import Knots, below_samples, from_profile, group_of_two, symmetric
+from dprisk.guarantees.curves import Knots, below_samples, from_profile, group_of, product, symmetric
 from dprisk.tables import as_floats
 from dprisk.types import FloatArray
 from dprisk.values import content
@@ -23,8 +23,24 @@ GRID = 1e-4  # discretisation of the privacy loss; dp_accounting rounds up
 TINY = np.finfo(float).tiny
 
 
+class AsCurve(Guarantee):
+    """What can be done with any guarantee by its curve alone."""
+
+    def _by_curves(self, other: Guarantee) -> TradeOff:
+        """By the product of what the curves describe (Dong, Roth, Su 2022, section 3.1); exact for a few corners."""
+        pure = self._pure_epsilon + other._pure_epsilon
+        knots = product(self.knots, other.knots)
+        return TradeOff(*knots, self.relation, linear=True, epsilon=pure if math.isfinite(pure) else None)
+
+    def _grouped(self, size: int) -> Guarantee:
+        """So many steps along the curve."""
+        pure = size * self._pure_epsilon
+        knots = group_of(*self.knots, size)
+        return TradeOff(*knots, self.relation, linear=True, epsilon=pure if math.isfinite(pure) else None)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class TradeOff(Guarantee):
+class TradeOff(AsCurve):
     """A trade-off curve given by points, such as riskcal's alphas and betas.
 
     Points are taken as samples of a convex curve, and between them the curve is assumed as low as convexity allows.
@@ -73,17 +89,13 @@ class TradeOff(Guarantee):
         steepest = (beta[0] - beta[1]) / (alpha[1] - alpha[0])
         return math.log(steepest) * (1 + 1e-15) if beta[0] == 1 else math.inf
 
-    def compose(self, times: int) -> Guarantee:
+    def _repeated(self, times: int) -> Guarantee:
         """Through the privacy loss distribution of the pair of outputs that the curve describes, rounded up."""
-        times = as_whole("times", times)
-        return self if times == 1 else _privacy_loss_of_knots(self.knots, self.relation).compose(times)
+        return _privacy_loss_of_knots(self.knots, self.relation).compose(times)
 
-    def to_replace_one(self) -> TradeOff:
+    def to_replace_one(self) -> Guarantee:
         """Two steps along the curve."""
-        if self.relation == "replace-one":
-            return self
-        pure = None if self.epsilon is None else 2 * self.epsilon
-        return TradeOff(*group_of_two(*self.knots), linear=True, epsilon=pure)
+        return self if self.relation == "replace-one" else self._grouped(2).replace(relation="replace-one")
 
     def to_dict(self) -> dict[str, Any]:
         alpha, beta = self.knots
@@ -94,7 +106,7 @@ class TradeOff(Guarantee):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PrivacyLoss(Guarantee):
+class PrivacyLoss(AsCurve):
     """A privacy loss distribution: anything with dp_accounting's `get_delta_for_epsilon` (and `self_compose`).
 
     dp_accounting does not store the neighbouring relation in the object (and takes add/remove unless told otherwise),
@@ -165,8 +177,13 @@ class PrivacyLoss(Guarantee):
         some = np.unique(np.searchsorted(known, epsilons).clip(max=known.size - 1))
         return from_profile(known[some], np.asarray(deltas)[some])
 
-    def compose(self, times: int) -> PrivacyLoss:
-        return PrivacyLoss(self.pld.self_compose(as_whole("times", times)), self.relation)
+    def _repeated(self, times: int) -> PrivacyLoss:
+        return PrivacyLoss(self.pld.self_compose(times), self.relation)
+
+    def _and(self, other: Guarantee) -> Guarantee | None:
+        """Distributions that know how to compose with each other do."""
+        together = getattr(self.pld, "followed_by", lambda other: None)(other)
+        return None if together is None else PrivacyLoss(together, self.relation)
 
     def to_replace_one(self) -> Guarantee:
         """Accounted for replacement, which is tighter, or else two steps along the trade-off curve."""
@@ -174,7 +191,7 @@ class PrivacyLoss(Guarantee):
             return self
         if hasattr(self.pld, "to_replace_one"):
             return PrivacyLoss(self.pld.to_replace_one(), "replace-one")
-        return TradeOff(*group_of_two(*self.knots), linear=True)
+        return self._grouped(2).replace(relation="replace-one")
 
     @cached_property
     def _content(self) -> Hashable:
