@@ -137,12 +137,17 @@ class _Places:
     def argmost(self, up: FloatArray, down: FloatArray, price: FloatArray) -> IntArray:
         """Where that maximum is, by bisection on the slope: quick, and good enough to find prices."""
         low, high = np.zeros(up.shape, dtype=np.int64), np.full(up.shape, self.q.size - 1)
-        rise, fall, run = (np.diff(part) for part in (self.hit, self.miss, self.q))
+        rise, fall, run = self.pieces
         for _ in range(self.q.size.bit_length()):
             middle = np.minimum((low + high) // 2, self.q.size - 2)
             rises = up * rise[middle] - down * fall[middle] - price * run[middle] > 0
             low, high = np.where(rises, np.minimum(middle + 1, high), low), np.where(rises, high, middle)
         return low
+
+    @cached_property
+    def pieces(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """How much 1 - f(q), f(1 - q) and q grow from one place to the next."""
+        return np.diff(self.hit), np.diff(self.miss), np.diff(self.q)
 
     @cached_property
     def conjugate(self) -> tuple[FloatArray, FloatArray]:
