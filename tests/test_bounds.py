@@ -318,6 +318,38 @@ def test_bounds_rise_with_epsilon_and_delta(data: st.DataObject, size: int, know
                     seen[value.bound.name] = value.number
 
 
+@pytest.mark.parametrize("size", [2, 3, 10])
+def test_thesis_theorems_4_and_5_need_delta_in_their_second_term(size: int) -> None:
+    """Theory, correction 6: at epsilon 0, where the printed terms are 0, revealing gains delta (1 - kappa_pi)."""
+    delta, prior = 0.1, Prior.uniform(size)
+    gained = exact.solve(ours.worst_top_records(0.0, delta, prior).mechanism(), Threat(prior)).advantage
+    assert gained == pytest.approx(delta * (1 - 1 / size))
+    assert papers.thesis_theorem_4(0.0, delta, size, 1 / size) == pytest.approx(delta)
+    assert papers.thesis_theorem_5(0.0, delta, prior.weights) == pytest.approx(gained)  # it is tight there
+    for epsilon in (0.1, 1.0, 4.0):  # without delta they are the theorems of WPES'24
+        weights = Prior.zipf(size).sorted_weights
+        most, least = float(weights[0]), float(weights[-1])
+        assert papers.thesis_theorem_4(epsilon, 0.0, size, most) == pytest.approx(
+            papers.wpes_theorem_7_2(epsilon, most)
+        )
+        pure = papers.wpes_theorem_7_3(epsilon, size, least, most)
+        assert papers.thesis_theorem_5(epsilon, 0.0, weights) == pytest.approx(pure)
+
+
+def test_bounds_for_comparison_have_their_names() -> None:
+    """WPES'24 Theorem 4.6 and Yeom et al., at epsilon 1: 0.632 and 1.718, where the total variation is 0.462."""
+    told = {
+        value.bound.name: value.number for value in assess(PureDP(1.0), Threat(Prior.uniform(5))).on_advantage.values
+    }
+    assert told["membership-ratio"] == pytest.approx(0.632, abs=5e-4)
+    assert told["membership-yeom"] == pytest.approx(1.718, abs=5e-4)
+    assert math.tanh(0.5) < told["membership-ratio"] < told["membership-yeom"]
+    # WPES'24 Theorem 4.13: an attribute of four equally likely values, guessed by way of a membership attack.
+    assert conversions.attribute_advantage_through_membership(0.32, 4) == pytest.approx(0.08)
+    with pytest.raises(DpriskError, match="must lie in"):
+        conversions.attribute_advantage_through_membership(1.5, 4)
+
+
 def test_the_register_names_each_bound_once_and_cites_it() -> None:
     names = [bound.name for bound in REGISTRY]
     assert len(set(names)) == len(names)

@@ -272,6 +272,17 @@ def test_the_variance_is_that_of_the_usual_estimator() -> None:
         assert estimates.var() * reports == pytest.approx(mechanism.frequency_variance(), rel=0.1)
 
 
+def test_rero_is_kept_in_both_readings() -> None:
+    """RAD Figure 2, ten records, gamma 0.3: error 0.41; 2.16 for ReRo <= baseline + gamma, 2.73 for ReRo <= gamma."""
+    found = calibrate(Laplace(10, 1.0), Threat(Prior.uniform(10)), advantage=0.3)
+    names = ("", " by membership", " by ReRo", " by ReRo itself")
+    errors = [found.utility[f"95 % error{name}"] for name in names]
+    assert errors == pytest.approx([0.41, 4.20, 2.16, 2.73], abs=5e-3)
+    # No noise brings the success below the baseline: then only our reading is left.
+    low = calibrate(Laplace(10, 1.0), Threat(Prior.uniform(10)), advantage=0.1)
+    assert [other.name for other in low.alternatives] == ["membership", "ReRo"]
+
+
 @pytest.mark.slow
 def test_dp_sgd_is_calibrated_by_the_accountant() -> None:
     found = calibrate(DPSGD(0.05, 50), Threat(Prior.uniform(10)), advantage=0.1)
@@ -281,7 +292,7 @@ def test_dp_sgd_is_calibrated_by_the_accountant() -> None:
     for sgd, target in ((DPSGD(0.05, 50), 0.95), (DPSGD(0.001, 1), 0.1), (DPSGD(0.01, 10), 0.2)):
         assert calibrate(sgd, UNIFORM, advantage=target).unlimited  # a record is in too few batches to show
     assert calibrate(DPSGD(0.01, 100), tpr_at_fpr=(0.7, 0.0)).to_dict()["noise_multiplier"] is None
-    full = calibrate(DPSGD(1.0, 100), UNIFORM, advantage=0.1)
+    full = calibrate(DPSGD(1.0, 100, "replace-one"), UNIFORM, advantage=0.1)
     assert full.value == pytest.approx(39.525, abs=1e-3)  # theory: 39.53 by the fixed point under replacement
 
 

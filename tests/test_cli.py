@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dprisk import GRR, OUE, Density, Gaussian, Line, Prior, Ring, SubsetSelection, Threat, assess, calibrate
+from dprisk import GRR, OUE, Density, Gaussian, Line, Prior, PureDP, Ring, SubsetSelection, Threat, assess, calibrate
 from dprisk.cli import main
 from dprisk.mechanisms import SHE, THE, DiscreteGaussian, OnInterval, UnaryEncoding
 
@@ -280,12 +280,26 @@ def test_a_guarantee_is_assessed(capsys: pytest.CaptureFixture[str], monkeypatch
     )
     assert told["advantage"] == pytest.approx(0.1320, abs=5e-5)  # theory, table 3.5
     assert told["advantage_bound"]["attained"] is True
-    doubled = run(
+    straight = run(
         capsys,
         monkeypatch,
         *["assess", "--guarantee", "pure", "--epsilon", "0.5", "--size", "10", "--relation", "add-remove", "--json"],
     )
-    assert json.loads(doubled[1])["advantage"] == told["advantage"]
+    added = json.loads(straight[1])
+    assert added["advantage"] == assess(PureDP(0.5, "add-remove"), Threat(Prior.uniform(10))).advantage
+    assert added["advantage"] < told["advantage"]  # that of the doubled epsilon
+    assert added["advantage_bound"]["source"] == "dprisk, theory 3.9 d"
+
+
+def test_dp_sgd_is_calibrated_by_the_tighter_relation(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = ["calibrate", "--guarantee", "dp-sgd", "--steps", "100", "--size", "10", "--advantage", "0.1", "--json"]
+    said += ["--sample-rate", "1"]
+    for relation, noise in ((None, 22.73), ("add-remove", 22.73), ("replace-one", 39.53)):
+        chosen = [] if relation is None else ["--relation", relation]
+        told = json.loads(run(capsys, monkeypatch, *said, *chosen)[1])
+        assert told["noise_multiplier"] == pytest.approx(noise, abs=0.006)
 
 
 def test_noise_is_calibrated(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -307,9 +307,7 @@ def test_what_nobody_tells_apart_is_one_record(data: st.DataObject) -> None:
     found, listed = assess(mechanism, threat), assess(Matrix(mechanism.matrix()), threat)
     assert numbers(mechanism, threat) == pytest.approx(numbers(Matrix(mechanism.matrix()), threat), abs=1e-12)
     support, by_record = threat.prior.support, found.average_attacker_by_record
-    assert by_record[support] @ threat.prior.weights[support] == pytest.approx(
-        listed.advantage, abs=1e-10
-    )
+    assert by_record[support] @ threat.prior.weights[support] == pytest.approx(listed.advantage, abs=1e-10)
     assert [group.advantage for group in found.by_group] == pytest.approx(
         [group.advantage for group in listed.by_group], abs=1e-10
     )

@@ -114,6 +114,9 @@ class Calibration(Found, Compared, Answer):
                 min(1.0, baseline + self.target),
             ),
         ]
+        if self.target > baseline:  # RAD Figure 2 keeps the success itself, which no noise brings below the baseline
+            meaning = f"1 - f(baseline) <= {self.target:g}, as RAD Figure 2 has it"
+            other.append(("ReRo itself", meaning, lambda it: _true_positive_rate(it, baseline), self.target))
         found: list[Alternative | tuple[str, str]] = []
         for name, meaning, measure, target in other:
             try:

@@ -94,7 +94,7 @@ def weakest(template: Adjustable, measure: Measure, target: float, progress: Pro
             low, high = _bracket(sketch.risk, target)
             if low == high:  # not even tried on the real thing, which has no such weak noise
                 return sketch.found(low, unlimited=True)
-            x = _root(sketch.risk, target, low, high, 1e-6)
+            x = _root(sketch.risk, target, low, high, 0.01)
             slope = max(1e-3, math.log(sketch.risk(x + 1e-3) / max(sketch.risk(x), 1e-300)) / 1e-3)
         roots.append(x)
     # An accountant's risk has rounding of its own; aiming a little lower saves asking it again and again.

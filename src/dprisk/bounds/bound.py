@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeVar
 
 from dprisk.errors import require
 from dprisk.guarantees import Guarantee
+from dprisk.guarantees.base import Relation
 from dprisk.mechanisms import Mechanism
 from dprisk.rounding import outward
 from dprisk.threat.success import Exact, Ring
@@ -27,6 +28,10 @@ NOTIONS: dict[Notion, str] = {
     "pair": "an epsilon and delta",
     "one pair": "one epsilon and delta",
     "pure": "pure DP",
+}
+RELATIONS: dict[Relation, str] = {
+    "replace-one": "replacing one record",
+    "add-remove": "adding or removing one",
 }
 UNINFORMED: tuple[Only, ...] = ("nothing known",)
 EXACT: tuple[Only, ...] = ("nothing known", "exact success")
@@ -49,7 +54,7 @@ Formula = TypeVar("Formula", bound=Callable[..., Any])
 
 @dataclass(frozen=True, eq=False)
 class Certified:
-    """An upper bound, the dual point that proves it (one entry per record of the support), and what is attained.
+    """An upper bound, the dual point that proves it (as its formula says), and what is attained.
 
     `attained` is the value of the best mechanism that the solver found; 0 if it found none.
     """
@@ -71,8 +76,8 @@ class Bound:
     `notion` is what it reads off the guarantee: its curve ("any"), a pair epsilon, delta ("pair": every pair that the
     guarantee implies is tried; "one pair": only if it is one), or its epsilon at delta 0 ("pure"). `formula` is given
     the `QUANTITIES` that its parameters are named after, and returns a number, a `Certified`, or what has the
-    number under the name of what is bounded. It holds `only` for threats with these properties, and is
-    asked about the `essence` of a threat.
+    number under the name of what is bounded. It holds `only` for threats with these properties, and only for
+    guarantees about the `relation` of neighbours that it is proven for. It is asked about the `essence` of a threat.
     """
 
     name: str
@@ -82,6 +87,7 @@ class Bound:
     formula: Callable[..., Any]
     only: tuple[Only, ...] = ()
     bounds: Bounded = "advantage"
+    relation: Relation = "replace-one"
     most_records: float = math.inf
     attained: str = ""
     is_attained: Callable[[Guarantee, Threat], bool] = lambda guarantee, threat: False
@@ -89,6 +95,8 @@ class Bound:
 
     def obstacle(self, guarantee: Guarantee, threat: Threat, thorough: bool = False) -> str | None:
         """Why the bound does not apply, in a sentence; None if it does."""
+        if guarantee.relation != self.relation:
+            return f"needs a guarantee for {RELATIONS[self.relation]}; this one is for {RELATIONS[guarantee.relation]}"
         threat = threat.essence
         if (unfit := self._unfit(threat)) is not None:
             return unfit
@@ -114,7 +122,8 @@ class Bound:
 
     def needs(self) -> str:
         """What it needs, in a few words."""
-        return ", ".join([NOTIONS[self.notion], *self.only])
+        about = "" if self.relation == "replace-one" else f" for {RELATIONS[self.relation]}"
+        return ", ".join([NOTIONS[self.notion] + about, *self.only])
 
     def to_dict(self) -> dict[str, str]:
         """What there is to know about the bound, ready for JSON."""
@@ -161,11 +170,20 @@ class Bound:
 
 @dataclass(frozen=True)
 class Value:
-    """A bound evaluated: its number, and whether some mechanism with this guarantee attains it."""
+    """A bound evaluated: its number, and whether some mechanism with this guarantee attains it.
+
+    `converted` says that the guarantee was for adding or removing a record, and the bound is for replacing one.
+    """
 
     bound: Bound
     number: float
     attained: bool
+    converted: bool = False
+
+    @property
+    def source(self) -> str:
+        """Who proved it, and whether the guarantee was converted for it."""
+        return f"{self.bound.source}, converted to replacing one record" if self.converted else self.bound.source
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON; a vacuous infinite number becomes None."""
@@ -173,7 +191,8 @@ class Value:
             "name": self.bound.name,
             "bounds": self.bound.bounds,
             "value": self.number if math.isfinite(self.number) else None,
-            "source": self.bound.source,
+            "source": self.source,
+            "relation": self.bound.relation,
             "attained": self.attained,
         }
 

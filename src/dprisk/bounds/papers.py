@@ -196,6 +196,51 @@ def wpes_theorem_7_3_of_weights(epsilon: float, weights: FloatArray, kappa_plus:
     return wpes_theorem_7_3(epsilon, weights.size, float(weights[-1]), kappa_plus)
 
 
+@theorem(
+    "thesis-any-error",
+    "thesis Theorem 4, corrected",
+    "min(kappa+ (e^eps - 1) + delta m, (e^eps - 1 + 2 delta)/(e^eps + 1))",
+    UNINFORMED,
+)
+def thesis_theorem_4(epsilon: float, delta: float, size: int, kappa_plus: float) -> float:
+    """WPES'24 Theorem 7.2 with delta. Needs: nothing known.
+
+    Corrected: the second term has 2 delta, without which it is 0 at epsilon 0 where delta (1 - kappa_pi) is reached.
+    """
+    return min(_gain_of_ratio(kappa_plus, epsilon) + delta * size, largest_variation(epsilon, delta))
+
+
+@theorem(
+    "thesis-exact",
+    "thesis Theorem 5, corrected",
+    "min(kappa+ (e^eps - 1) + delta m, kappa+ (m - 1) TV + kappa+ - kappa-), TV = (e^eps - 1 + 2 delta)/(e^eps + 1)",
+    EXACT,
+)
+def thesis_theorem_5(epsilon: float, delta: float, weights: FloatArray) -> float:
+    """WPES'24 Theorem 7.3 with delta, for exact reconstruction. Needs: nothing known.
+
+    Corrected in its second term as Theorem 4 is. `weights` are the positive probabilities, largest first.
+    """
+    most, least = float(weights[0]), float(weights[-1])
+    apart = most * (weights.size - 1) * largest_variation(epsilon, delta)
+    return min(_gain_of_ratio(most, epsilon) + delta * weights.size, apart + most - least)
+
+
+@theorem("membership-ratio", "WPES'24 Theorem 4.6, for comparison", "1 - e^-eps")
+def wpes_theorem_4_6(epsilon: float) -> float:
+    """The membership advantage is at most 1 - e^-eps under pure DP, and no advantage is larger. (Printed 1 - e^-delta.)
+
+    For comparison: tanh(eps/2), the largest total variation, is never above it.
+    """
+    return -math.expm1(-epsilon)
+
+
+@theorem("membership-yeom", "Yeom et al. 2018, for comparison", "e^eps - 1")
+def yeom_membership(epsilon: float) -> float:
+    """The membership advantage is at most e^eps - 1 under pure DP, which says nothing from epsilon 0.69 on."""
+    return _gain_of_ratio(1.0, epsilon)
+
+
 @theorem("ratio", "Balle et al. 2022; with knowledge theory 3.4", "kappa_aux e^eps", bounds="success")
 def balle_success(epsilon: float, kappa_aux: float) -> float:
     """ReRo <= kappa e^eps (Balle, Cherubin, Hayes 2022). With knowledge, kappa is kappa_aux."""

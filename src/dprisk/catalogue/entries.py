@@ -55,7 +55,7 @@ def _matrix(matrix: Path) -> mechanisms.Matrix:
     return mechanisms.Matrix.from_file(matrix)
 
 
-def _training(noise_multiplier: float, sample_rate: float, steps: int, relation: Relation = "replace-one") -> DPSGD:
+def _training(noise_multiplier: float, sample_rate: float, steps: int, relation: Relation = "add-remove") -> DPSGD:
     """Whose noise multiplier is to be found."""
     return DPSGD(sample_rate, steps, relation)
 

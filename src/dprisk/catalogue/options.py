@@ -34,7 +34,7 @@ ALL = (
     Option("steps", int, "number of training steps", 100),
     _choice(
         "relation",
-        "how neighbouring data sets differ: one record is replaced, if left out, or one is added or removed",
+        "how neighbouring data sets differ: one record is replaced, or one is added or removed (DP-SGD, if left out)",
         "replace-one",
         "add-remove",
     ),

@@ -27,7 +27,6 @@ from dprisk.cli.subjects import Described, described
 from dprisk.cli.sweeping import INTERRUPTED, show_sweep, swept, take_ranges, with_ranges
 from dprisk.cli.tables import show, show_bounds
 from dprisk.errors import require
-from dprisk.guarantees import Guarantee
 
 REGISTERS = (MECHANISMS, GUARANTEES)
 POINTS = 11  # of a range that does not say how many
@@ -108,10 +107,9 @@ def _assess(**given: Any) -> None:
         return _assess_all(described(given, ranges=ranges), ranges, given | {form: True, "bounds": all_bounds})
     with waiting("Assessing") as tell:
         asked = described(given)
-        subject = asked.subject.to_replace_one() if isinstance(asked.subject, Guarantee) else asked.subject
         drawn = {name: given[name] for name in ("attack", "runs", "seed", "thorough")}
         risk: Any = assess(
-            subject,
+            asked.subject,
             asked.threat,
             **drawn,
             progress=lambda done, runs, gain: tell(f"{done} of {runs} runs, advantage about {gain:.4g}"),
@@ -169,7 +167,6 @@ def _calibrate(**given: Any) -> None:
     )
     with waiting("Calibrating") as tell:
         asked = described(given, template=True)
-        require(given["relation"] != "add-remove", "Against a threat, noise is calibrated for replace-one neighbours.")
         found = calibrate(
             asked.subject,
             asked.threat,

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import GuaranteeError, as_epsilon, as_number, require
+from dprisk.errors import GuaranteeError, as_epsilon, as_number, as_whole, require
 from dprisk.guarantees.curves import Knots
 from dprisk.tables import as_floats
 from dprisk.types import FloatArray
@@ -26,8 +26,8 @@ LARGEST_EPSILON = 700.0  # e^epsilon must be a float
 class Guarantee(Adjustable):
     """A promise about every pair of neighbouring data sets.
 
-    Neighbours differ by replacement of one record, unless `relation` says "add-remove"; `to_replace_one` converts, and
-    the bounds refuse what is not converted. The trade-off curve is convex and symmetric and never above the truth.
+    Neighbours differ by replacement of one record, unless `relation` says "add-remove". Bounds say which of the two
+    they are for; `to_replace_one` converts. The trade-off curve is convex and symmetric and never above the truth.
     """
 
     relation: Relation
@@ -38,13 +38,58 @@ class Guarantee(Adjustable):
     def knots(self) -> Knots:
         """A convex piecewise linear curve at or below the trade-off curve: the places alpha and the heights beta."""
 
+    def compose(self, other: Guarantee | int) -> Guarantee:
+        """The guarantee of so many independent releases that each have this one, or of this release and another.
+
+        >>> from dprisk import GaussianDP, PureDP
+        >>> GaussianDP(3.0).compose(GaussianDP(4.0))
+        GaussianDP(mu=5)
+        >>> PureDP(1.0).compose(PureDP(0.5)).epsilon_at(0.0)
+        1.5
+        """
+        if not isinstance(other, Guarantee):
+            times = as_whole("times", other)
+            return self if times == 1 else self._repeated(times)
+        GuaranteeError.unless(
+            self.relation == other.relation,
+            f"One guarantee is for {self.relation}, the other for {other.relation}; compose those for the same.",
+        )
+        return self._and(other) or other._and(self) or self._by_curves(other)
+
     @abstractmethod
-    def compose(self, times: int) -> Guarantee:
-        """The guarantee of `times` independent releases, each with this guarantee."""
+    def _repeated(self, times: int) -> Guarantee:
+        """`compose` for two or more releases with this guarantee."""
+
+    def _and(self, other: Guarantee) -> Guarantee | None:
+        """`compose` with another guarantee, where there is a closer way than by the curves of both."""
+        return None
+
+    @abstractmethod
+    def _by_curves(self, other: Guarantee) -> Guarantee:
+        """`compose` with any other guarantee."""
+
+    def for_groups(self, size: int) -> Guarantee:
+        """The guarantee for data sets that differ in so many records, one after the other.
+
+        >>> from dprisk import PureDP
+        >>> PureDP(0.5).for_groups(4)
+        PureDP(epsilon=2)
+        """
+        size = as_whole("size", size)
+        return self if size == 1 else self._grouped(size)
+
+    @abstractmethod
+    def _grouped(self, size: int) -> Guarantee:
+        """`for_groups` of two or more."""
 
     @abstractmethod
     def to_replace_one(self) -> Guarantee:
         """The guarantee for replacing a record, from one for adding or removing it; itself if it is one already."""
+
+    @cached_property
+    def replaced(self) -> Guarantee:
+        """The same as `to_replace_one()`, worked out once."""
+        return self.to_replace_one()
 
     def to_dict(self) -> dict[str, Any]:
         """The kind and the numbers of the guarantee, ready for JSON."""

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from dprisk import bounds
 from dprisk.answers import Row
+from dprisk.bounds.add_remove import record_left_out
 from dprisk.errors import ThreatError, as_whole, require
 from dprisk.exact.record import Exposure, compared_with
 from dprisk.guarantees import Guarantee
@@ -30,9 +31,6 @@ class WorstCase(Assessment):
     guarantee: Guarantee
     threat: Threat
     thorough: bool = False
-
-    def __post_init__(self) -> None:
-        self.guarantee.require_replace_one()
 
     @property
     def _promises(self) -> Guarantee:
@@ -77,14 +75,14 @@ class WorstCase(Assessment):
 
     @property
     def source(self) -> str:
-        return self.advantage_bound.bound.source
+        return self.advantage_bound.source
 
     def _shown(self, which: str) -> str:
         return f"<= {significant_up(getattr(self, which), 4)}"
 
     def _found(self) -> list[Row]:
         return [
-            (f"{which} by", "attained" if value.attained else "bound", value.bound.source)
+            (f"{which} by", "attained" if value.attained else "bound", value.source)
             for which, value in (("success", self.success_bound), ("advantage", self.advantage_bound))
         ]
 
@@ -114,14 +112,17 @@ class WorstCase(Assessment):
     def of(self, record: Any) -> RecordRisk:
         """The most that an attacker gains who looks for one record (its label, or its number): theory 3.8.
 
-        With w the probability of the record, TV the total variation and E = e^epsilon of pure DP,
-        tau_z <= (1 - w) TV, and the belief in it rises to at most w E / (1 + w (E - 1)).
+        With w the probability of the record, TV the total variation and E = e^epsilon of pure DP, both for replacing,
+        tau_z <= (1 - w) TV, and the belief in it rises to at most w E / (1 + w (E - 1)). From a guarantee for adding or
+        removing one also tau_z <= (1 - w)(1 - 2 f(1/2)).
         """
-        number = self.threat.prior.find(record)
+        number, replaced = self.threat.prior.find(record), self.guarantee.replaced
         weight = float(compared_with(self.threat, number)[number])
-        least = math.exp(-self.guarantee.epsilon_at(0.0))
+        least = math.exp(-replaced.epsilon_at(0.0))
         belief = weight / (weight + (1 - weight) * least) if weight > 0 else 0.0
-        most = (1 - weight) * self.guarantee.total_variation
+        most = (1 - weight) * replaced.total_variation
+        if self.guarantee.relation == "add-remove":
+            most = min(most, record_left_out(self.guarantee, weight))
         advantage, posterior = (min(1.0, value * (1 + UPWARDS)) for value in (most, belief))
         return RecordRisk(self.about, self.threat, number, Exposure(advantage, None, posterior))
 
