@@ -209,7 +209,7 @@ def test_nothing_to_gain_is_0_and_no_error(epsilon: float) -> None:
     hopeless = assess(PureDP(epsilon), Threat(Prior.uniform(2), success=Distances(0.5, np.ones((2, 2)))))
     assert (hopeless.advantage, hopeless.success) == (0.0, 0.0)
     for value in (*hopeless.on_advantage.values, *hopeless.on_success.values):
-        assert 0 <= value.number <= 1
+        assert value.number >= 0  # a number; those for comparison may be above 1
     assert assess(PureDP(0.0), Threat(Prior.uniform(4))).advantage == 0.0
 
 

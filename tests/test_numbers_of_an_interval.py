@@ -112,7 +112,8 @@ def test_what_takes_a_list_of_records_says_so() -> None:
     worst = assess(PureDP(1.0), threat)
     told = worst.on_advantage.obstacles | worst.on_success.obstacles
     for bound in REGISTRY:
-        if bound.bounds in ("advantage", "success") and LISTED & set(bound._asks):
+        replaces = bound.relation == "replace-one" and bound.bounds in ("advantage", "success")
+        if replaces and LISTED & set(bound._asks):
             assert "can be listed" in told[bound.name] or "exact reconstruction" in told[bound.name]
     assert worst.to_dict()["threat"]["records"] == "Uniform(low=0, high=1)"
     assert worst.worst_mechanism() is None
@@ -159,3 +160,11 @@ def test_listed_records_and_numbers_do_not_mix() -> None:
         assess(GRR(3, 1.0), Threat.reconstruction(Density.uniform(), within=0.1))
     with pytest.raises(MechanismError, match="infinitely many"):
         assess(OnInterval.laplace(1.0), Threat(Prior.uniform(3)))
+
+
+def test_a_guarantee_for_adding_or_removing_bounds_numbers_as_well() -> None:
+    """Theory 3.9 a and b with kappa_pi = 0: never looser than the detour over replacing a record."""
+    threat = Threat.reconstruction(Density.uniform(), within=0.1)
+    straight, detour = assess(GaussianDP(0.5, "add-remove"), threat), assess(GaussianDP(1.0), threat)
+    assert straight.advantage <= detour.advantage
+    assert straight.success == pytest.approx(1 - float(GaussianDP(0.5).tradeoff(threat.baseline)), abs=1e-9)

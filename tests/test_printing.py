@@ -189,8 +189,13 @@ def test_every_answer_becomes_a_data_frame(answer: Answer) -> None:
 def test_a_data_frame_has_the_value_of_each_record() -> None:
     risk = assess(GRR(4, 1.0), Threat(PRIOR))
     frame = risk.to_pandas().dropna(subset="record")
-    assert list(frame["record"]) == ["flu", "cold", "HIV", "none"]
-    assert frame["value"].astype(float) @ PRIOR.weights == pytest.approx(risk.advantage, abs=1e-12)
+    for what, values in (
+        ("average attacker", risk.average_attacker_by_record),
+        ("advantage if looked for", risk.exposures),
+    ):
+        told = frame[frame["what"] == what]
+        assert list(told["record"]) == ["flu", "cold", "HIV", "none"]
+        assert list(told["value"]) == pytest.approx(values.tolist(), abs=1e-12)
 
 
 def test_without_pandas_one_sentence_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

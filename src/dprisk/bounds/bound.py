@@ -143,13 +143,14 @@ class Bound:
             if isinstance(found, Certified):
                 proven, found = proven and found.is_tight, found.value
             numbers.append(getattr(found, self.bounds, found))
-        terms = threat.prior.support_size
+        terms = 1 if threat.has_numbers else threat.prior.support_size
         number = min(numbers) if self._is_nothing(guarantee, threat) else outward(min(numbers), terms)
         return Value(self, number, proven and self.is_attained(guarantee, threat))
 
     def _is_nothing(self, guarantee: Guarantee, threat: Threat) -> bool:
         """Whether there is nothing to gain at all, so that a bound of 0 is no rounding."""
-        hidden = guarantee.total_variation == 0 or threat.prior.support_size == 1
+        one = not threat.has_numbers and threat.prior.support_size == 1
+        hidden = guarantee.total_variation == 0 or one
         return threat.kappa_aux == 0 or (self.bounds == "advantage" and hidden)
 
     @cached_property
