@@ -23,6 +23,7 @@ test: .venv/test
 
 docs: .venv/test
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
+	@echo "Open docs/_build/html/index.html in a browser."
 
 benchmark: .venv/test
 	$(BIN)/pip install -q -c constraints.txt -e ".[benchmark]"
@@ -30,6 +31,7 @@ benchmark: .venv/test
 	$(BIN)/python benchmarks/calibrate.py
 	$(BIN)/python -m benchmarks.continuous
 	$(BIN)/python benchmarks/audit.py --quick
+	$(BIN)/python benchmarks/files.py
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

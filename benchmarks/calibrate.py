@@ -9,6 +9,9 @@
    1 + 3e-8 at 1e-4 and 1 + 4e-7 at 3e-5 (noise 0.64), and its mean is off by 0.4, 9 and 105 thousandths. Every step
    adds to that. dprisk reads the remove direction, whose mass is 1, and mirrors it.
 3. The exact worst case over all epsilon-DP mechanisms: closed form and compact dual.
+4. DP-SGD against a threat: one accounting, an event, an assessment and a calibration, each as a multiple of what
+   dp_accounting takes to make one privacy loss distribution for replacement and to read 2000 deltas off it, which is
+   the least that an assessment took when dprisk was built on that.
 """
 
 import time
@@ -16,13 +19,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import dp_accounting
 import numpy as np
+from dp_accounting.pld import privacy_loss_distribution
 from riskcal import analysis
 from riskcal.calibration.dpsgd import find_noise_multiplier_for_advantage, find_noise_multiplier_for_err_rates
 
-from dprisk import DPSGD, Line, Prior, Threat, calibrate, dp_sgd
+from dprisk import DPSGD, Line, Prior, Threat, assess, calibrate, dp_sgd
 from dprisk.bounds import ours, programs
-from dprisk.guarantees import PrivacyLoss
+from dprisk.guarantees import PrivacyLoss, from_dp_event
 
 RATE, STEPS = 0.002, 10_000
 ADVANTAGE, TPR, FPR = 0.1, 0.05, 0.01
@@ -66,7 +71,10 @@ def against_riskcal() -> None:
 def curves() -> None:
     print("\n2. Trade-off curves from the same privacy loss distribution: largest difference from riskcal")
     for noise, steps, grid in ((1.0, 100, 1e-3), (1.0, 1000, 1e-3), (0.5, STEPS, 5e-4), (0.5, STEPS, 1e-4)):
-        pld = dp_sgd(noise, RATE if steps > 1000 else 0.01, steps, "add-remove", grid).pld  # type: ignore[attr-defined]
+        rate = RATE if steps > 1000 else 0.01
+        pld = privacy_loss_distribution.from_gaussian_mechanism(
+            noise, sampling_prob=rate, value_discretization_interval=grid
+        ).self_compose(steps)
         mine, theirs = PrivacyLoss(pld, "add-remove").tradeoff(ALPHA), analysis.get_beta_from_pld(pld, alpha=ALPHA)
         print(f"   noise {noise}, {steps:6} steps, grid {grid:g}: {np.abs(mine - theirs).max():.1e}", end="")
         print(f"   f(0.001): dprisk {mine[0]:.5f}, riskcal {theirs[0]:.5f}")
@@ -88,7 +96,35 @@ def worst_cases() -> None:
         print(f"   compact dual, m = {size:3}: {seconds:5.2f} s{limit}; RAD* <= {found.value:.9f}, slack {slack:.1e}")
 
 
+def trainings() -> None:
+    print("\n4. DP-SGD, noise 1, sample rate 0.01, 1000 steps, ten and twenty records")
+    replaced = dp_accounting.NeighboringRelation.REPLACE_ONE
+    make = partial(privacy_loss_distribution.from_gaussian_mechanism, 1.0, sampling_prob=0.01)
+
+    def accounted() -> Any:
+        pld = make(neighboring_relation=replaced).self_compose(1000)
+        return pld.get_delta_for_epsilon(np.linspace(0.0, 10.0, 2000))
+
+    _, unit = timed(accounted)
+    print(f"   dp_accounting, one distribution and its deltas: {unit:.2f} s")
+    event = dp_accounting.SelfComposedDpEvent(
+        dp_accounting.PoissonSampledDpEvent(0.01, dp_accounting.GaussianDpEvent(1.0)), 1000
+    )
+    training = DPSGD(0.01, 1000)
+    for name, work, limit in (
+        ("dp_sgd, its curve", lambda: dp_sgd(1.0, 0.01, 1000).knots, 0.5),
+        ("from_dp_event, its curve", lambda: from_dp_event(event).knots, 0.5),
+        ("assess, uniform", lambda: assess(dp_sgd(1.0, 0.01, 1000), Threat(Prior.uniform(10))).to_dict(), 1.0),
+        ("assess, zipf", lambda: assess(dp_sgd(1.0, 0.01, 1000), Threat(Prior.zipf(20))).to_dict(), 1.0),
+        ("calibrate, uniform", lambda: calibrate(training, Threat(Prior.uniform(10)), advantage=0.1), 3.0),
+        ("calibrate, zipf", lambda: calibrate(training, Threat(Prior.zipf(20)), advantage=0.1), 3.0),
+    ):
+        _, seconds = timed(work)
+        print(f"   {name}: {seconds:.2f} s, {seconds / unit:.2f} of that, {seconds / unit / limit:.2f} of the limit")
+
+
 if __name__ == "__main__":
+    trainings()
+    worst_cases()
     against_riskcal()
     curves()
-    worst_cases()

@@ -1,19 +1,33 @@
 """Sphinx configuration."""
 
+import sys
+from pathlib import Path
+
 import dprisk
+
+sys.path.append(str(Path(__file__).parent / "_ext"))
 
 project = "dprisk"
 author = "The dprisk developers"
 copyright = "The dprisk developers"
 version = release = dprisk.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext.viewcode"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "blocks", "mathml"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+toc_object_entries = False
+default_role = "code"  # of single backticks in docstrings
 exclude_patterns = ["_build"]
 
-html_theme = "pydata_sphinx_theme"
+html_theme = "furo"
 html_title = "dprisk"
+html_math_renderer = "mathml"
+html_static_path = ["_static"]
+html_css_files = ["dprisk.css"]
 html_show_sourcelink = False
+html_copy_source = False
+html_show_search_summary = False  # fetches pages, which a browser refuses for files
+html_use_index = html_domain_indices = False

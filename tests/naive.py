@@ -1,8 +1,10 @@
 """References that are obviously right, and slow: the definitions written out."""
 
 import itertools
+import math
 
 import numpy as np
+from scipy.optimize import linprog
 
 from dprisk.types import BoolArray, FloatArray, IntArray
 
@@ -47,3 +49,33 @@ def hockey_stick(channel: FloatArray, epsilon: float) -> float:
     """The smallest delta, from the definition."""
     pairs = itertools.product(channel, channel)
     return max(float(np.maximum(one - np.exp(epsilon) * two, 0).sum()) for one, two in pairs)
+
+
+def worst_left_out(prior: FloatArray, groups: IntArray, pairs: list[tuple[float, float]]) -> float:
+    """The largest RAD of exact success over all channels that are (epsilon, delta)-DP for adding or removing a record.
+
+    A linear program as it is defined: P[z, A] and a free Q[A] over every joint choice A of a guess for each group (or
+    none, with knowledge), and for each pair (epsilon, delta), each record and both directions the excesses of one over
+    e^epsilon times the other, which sum to at most delta.
+    """
+    size, members = prior.size, [np.flatnonzero(groups == group) for group in np.unique(groups)]
+    silent: list[int | None] = [] if len(members) == 1 else [None]
+    choices = list(itertools.product(*([*group.tolist(), *silent] for group in members)))
+    right = np.array([[record in choice for record in range(size)] for choice in choices], dtype=float)
+    worth = prior * (right - (right @ prior)[:, None])
+    n_sets, eye = len(choices), np.eye(len(choices))
+    rows, limits, n_excess = [], [], 2 * size * len(pairs)
+    for number, (epsilon, delta, record, way) in enumerate(
+        (epsilon, delta, record, way) for epsilon, delta in pairs for record in range(size) for way in (0, 1)
+    ):
+        one, other = (record, size) if way == 0 else (size, record)
+        block = np.zeros((n_sets + 1, size + 1 + n_excess, n_sets))
+        block[:n_sets, one], block[:n_sets, other] = eye, -math.exp(epsilon) * eye
+        block[:n_sets, size + 1 + number], block[n_sets, size + 1 + number] = -eye, 1.0
+        rows.append(block.reshape(n_sets + 1, -1))
+        limits.append(np.append(np.zeros(n_sets), delta))
+    total = np.hstack([np.kron(np.eye(size + 1), np.ones(n_sets)), np.zeros((size + 1, n_excess * n_sets))])
+    cost = np.concatenate([-worth.T.ravel(), np.zeros((1 + n_excess) * n_sets)])
+    solved = linprog(cost, np.vstack(rows), np.concatenate(limits), total, np.ones(size + 1), method="highs")
+    assert solved.status == 0
+    return -float(solved.fun)

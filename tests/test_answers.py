@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import dprisk
-from dprisk import GRR, Density, Gaussian, Prior, PureDP, Threat, assess, audit, calibrate
+from dprisk import GRR, Density, Gaussian, Prior, PureDP, Threat, assess, audit, calibrate, sweep
 from dprisk.answers import Answer
 from dprisk.cli.tables import show
 from dprisk.errors import DpriskError
@@ -22,11 +22,16 @@ NUMBERS = Threat.reconstruction(Density.beta(2, 5), within=0.1)
 QUESTIONS: dict[str, Callable[[], Answer]] = {
     "a risk": lambda: assess(GRR(4, 1.0), THREAT),
     "an estimate": lambda: assess(SHE(4, 1.0), THREAT, runs=500),
+    "one record": lambda: assess(GRR(4, 1.0), THREAT).of(3),
+    "one record, estimated": lambda: assess(SHE(4, 1.0), THREAT, runs=500).of(3),
+    "one record of a guarantee": lambda: assess(PureDP(1.0), THREAT).of(3),
+    "one attack": lambda: assess(GRR(4, 1.0), THREAT, attack="UNI"),
     "a worst case": lambda: assess(PureDP(1.0), THREAT),
     "a certified interval": lambda: assess(OnInterval.laplace(2.0), NUMBERS),
     "a calibration": lambda: calibrate(GRR(4, 1.0), THREAT, advantage=0.1),
     "a calibration of numbers": lambda: calibrate(OnInterval.laplace(1.0), NUMBERS, advantage=0.2),
     "a calibration without a threat": lambda: calibrate(Gaussian(4, 1.0), advantage=0.1),
+    "a sweep": lambda: sweep([GRR(4, 1.0), PureDP(1.0)], THREAT, epsilon=[0.5, 1.0], bounds=True),
     "an audit": lambda: audit(GRR(4, 1.0), runs=500),
     "an audit of code": lambda: audit(lambda record, rng: record ^ int(rng.integers(2)), 1.0, records=[0, 1], runs=500),
     "an audit under a threat": lambda: audit(GRR(4, 1.0), threat=THREAT, runs=500),
@@ -48,7 +53,7 @@ def test_an_answer_tells_everything_it_should(question: str, capsys: pytest.Capt
     assert answer.about
     assert answer.sentence().endswith(".")
     assert len(answer.rows) >= 2
-    assert all(len(row) == 3 and all(isinstance(part, str) for part in row) for row in answer.rows)
+    assert all(len(row) == len(answer.columns) and all(isinstance(part, str) for part in row) for row in answer.rows)
     told = json.loads(json.dumps(answer.to_dict()))
     assert told["sentence"] == answer.sentence()
     assert told.items() >= json.loads(json.dumps(answer.numbers)).items()

@@ -804,7 +804,7 @@ def test_recorded_outputs_raise_no_more_false_alarms_than_promised(tmp_path: Pat
         ("--mechanism grr --epsilon 1 --size 5 --timeout 1", "--timeout is for code"),
         ("--mechanism grr --epsilon 1 --size 5 --delta 0.1", "--delta is part of a claim"),
         ("--mechanism grr --epsilon 1 --size 5 --runs 0", "runs must be a whole number"),
-        ("--mechanism grr --epsilon 1 --size 5 --jobs 0", "n_jobs must be a whole number"),
+        ("--mechanism grr --epsilon 1 --size 5 --jobs 0", "--jobs must be a whole number"),
         ("--mechanism grr --epsilon 1 --size 5 --seed -1", "seed must be a whole number"),
         ("--mechanism grr --epsilon 1 --size 5 --alpha 1", "must lie strictly between 0 and 1"),
         ("--mechanism grr --epsilon 1 --size 5 --jobs 2 --cluster tcp://here:1", "--jobs are local workers"),
@@ -871,8 +871,8 @@ def test_the_command_takes_a_family_and_batches(
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ("--mechanism gaussian --sigma 1 --size 5 --claim 1 --delta 0.13 --runs 5000", 0),
-        ("--mechanism gaussian --sigma 0.3 --size 5 --claim 1 --delta 0.13 --runs 5000", 1),
+        ("--mechanism gaussian --sigma 4 --size 5 --claim 1 --delta 0.13 --runs 5000", 0),
+        ("--mechanism gaussian --sigma 1.2 --size 5 --claim 1 --delta 0.13 --runs 5000", 1),
         ("--mechanism matrix --matrix matrix.csv --runs 2000", 0),
         ("--mechanism laplace --epsilon 1 --size 5 --runs 2000 --stop-early", 0),
     ],

@@ -338,6 +338,17 @@ class TestPapers:
                 certified_epsilon(counts, 0.05, delta)
             )
 
+    @pytest.mark.parametrize("delta", [0.0, 0.01])
+    @pytest.mark.parametrize("size", [2, 3, 10])
+    def test_rates_that_tell_nothing_certify_exactly_0(self, size: int, delta: float) -> None:
+        """Right no more often than by guessing: neither a little above 0 nor below it."""
+        right = 1 / size
+        assert expected_certificate(right, 1 - right, 10_000, size, 0.05, delta) == 0.0
+        assert expected_certificate(0.5 * right, 0.5 * (1 - right), 10_000, size, 0.05, delta) == 0.0
+        assert expected_certificate(0.0, 1.0, 10_000, size, 0.05, delta) == 0.0
+        assert certified_epsilon(Counts(1000, 1000, 1000 // size, size), 0.05, delta) == 0.0
+        assert ldp_auditor(500, 500, 1000, 0.05) == 0.0
+
     def test_the_point_estimate_is_no_bound(self) -> None:
         """Theory, correction 4: equation 61 exceeds the true epsilon in about half of all audits."""
         m, runs, p = 20, 2000, math.exp(2) / (math.exp(2) + 19)

@@ -582,6 +582,8 @@ def test_recorded_outputs_from_files_and_tables(tmp_path: Path) -> None:
         assert runs.records.tolist() == [1, 0, 1]
         assert runs.outputs.tolist() == [1.5, 2.0, -1e-3]
     assert recorded(rows, labels=["c", "b", "a"]).records.tolist() == [1, 2, 1]
+    (tmp_path / "sheet.csv").write_text("Record;Output\nb;1\na;0\n")
+    assert recorded(tmp_path / "sheet.csv").labels == ("a", "b")
     assert recorded(rows, labels=["c", "b", "a"]).size == 3
 
 

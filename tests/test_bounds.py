@@ -318,6 +318,38 @@ def test_bounds_rise_with_epsilon_and_delta(data: st.DataObject, size: int, know
                     seen[value.bound.name] = value.number
 
 
+@pytest.mark.parametrize("size", [2, 3, 10])
+def test_thesis_theorems_4_and_5_need_delta_in_their_second_term(size: int) -> None:
+    """Theory, correction 6: at epsilon 0, where the printed terms are 0, revealing gains delta (1 - kappa_pi)."""
+    delta, prior = 0.1, Prior.uniform(size)
+    gained = exact.solve(ours.worst_top_records(0.0, delta, prior).mechanism(), Threat(prior)).advantage
+    assert gained == pytest.approx(delta * (1 - 1 / size))
+    assert papers.thesis_theorem_4(0.0, delta, size, 1 / size) == pytest.approx(delta)
+    assert papers.thesis_theorem_5(0.0, delta, prior.weights) == pytest.approx(gained)  # it is tight there
+    for epsilon in (0.1, 1.0, 4.0):  # without delta they are the theorems of WPES'24
+        weights = Prior.zipf(size).sorted_weights
+        most, least = float(weights[0]), float(weights[-1])
+        assert papers.thesis_theorem_4(epsilon, 0.0, size, most) == pytest.approx(
+            papers.wpes_theorem_7_2(epsilon, most)
+        )
+        pure = papers.wpes_theorem_7_3(epsilon, size, least, most)
+        assert papers.thesis_theorem_5(epsilon, 0.0, weights) == pytest.approx(pure)
+
+
+def test_bounds_for_comparison_have_their_names() -> None:
+    """WPES'24 Theorem 4.6 and Yeom et al., at epsilon 1: 0.632 and 1.718, where the total variation is 0.462."""
+    told = {
+        value.bound.name: value.number for value in assess(PureDP(1.0), Threat(Prior.uniform(5))).on_advantage.values
+    }
+    assert told["membership-ratio"] == pytest.approx(0.632, abs=5e-4)
+    assert told["membership-yeom"] == pytest.approx(1.718, abs=5e-4)
+    assert math.tanh(0.5) < told["membership-ratio"] < told["membership-yeom"]
+    # WPES'24 Theorem 4.13: an attribute of four equally likely values, guessed by way of a membership attack.
+    assert conversions.attribute_advantage_through_membership(0.32, 4) == pytest.approx(0.08)
+    with pytest.raises(DpriskError, match="must lie in"):
+        conversions.attribute_advantage_through_membership(1.5, 4)
+
+
 def test_the_register_names_each_bound_once_and_cites_it() -> None:
     names = [bound.name for bound in REGISTRY]
     assert len(set(names)) == len(names)
@@ -476,8 +508,81 @@ def test_distributional_reconstruction() -> None:
     assert papers.best_case(epsilon, 1.0, people) == 1.0
 
 
+@pytest.mark.parametrize("size", [3, 4, 7])
+def test_the_curve_of_pure_dp_in_thesis_theorem_8_and_corollary_2(size: int) -> None:
+    """By hand at epsilon 0.5: f(a) = max(1 - E a, (1 - a)/E) has its largest gap at 1/(E + 1).
+
+    The mean wrong guess lies between 1/(E + m - 1) and 1/(m - 1 + e^-eps), which holds that place at m = 3 and ends
+    before it at m = 4 and 7, where the gap is (E - 1) a.
+    """
+    grow = math.exp(0.5)
+    low, high = 1 / (grow + size - 1), 1 / (size - 1 + 1 / grow)
+    assert papers._off_diagonal_range(PureDP(0.5), size) == pytest.approx((low, high), rel=1e-12)
+    assert (high < 1 / (grow + 1)) == (size > 3)
+    gap = (grow - 1) * min(high, 1 / (grow + 1))
+    expected = (size - 1) / size * gap
+    assert papers.thesis_corollary_2(PureDP(0.5), size) == pytest.approx(expected, rel=1e-12)
+    assert papers.thesis_theorem_8(PureDP(0.5), np.full(size, 1 / size)) == pytest.approx(expected, rel=1e-12)
+    heavy = np.array([0.5, *[0.5 / (size - 1)] * (size - 1)])
+    most, each = size * (size - 1) * gap, math.tanh(0.25)
+    pairs = sorted((a * b for i, a in enumerate(heavy) for b in heavy[i + 1 :]), reverse=True)
+    filled = 0.0
+    for pair in pairs:  # both orders of the heaviest pairs, each up to the total variation
+        part = min(2 * each, most)
+        filled, most = filled + pair * part, most - part
+    assert papers.thesis_theorem_8(PureDP(0.5), heavy) == pytest.approx(filled, rel=1e-12)
+
+
+def largest_by_program(epsilon: float, delta: float, pi: FloatArray, right: FloatArray, which: str) -> float:
+    """The best (epsilon, delta)-DP mechanism whose output is the guess itself: nothing known, as a linear program."""
+    guesses, size = right.shape
+    pairs = [(a, b) for a in range(size) for b in range(size) if a != b]
+    cells = size * guesses
+    worth = pi[:, None] * (right.T - (right @ pi if which == "advantage" else 0.0))
+    rows, limits = [], []
+    for number, (a, b) in enumerate(pairs):
+        total = np.zeros(cells + len(pairs) * guesses)
+        for guess in range(guesses):
+            row = np.zeros(total.size)
+            row[a * guesses + guess], row[b * guesses + guess] = 1, -math.exp(epsilon)
+            row[cells + number * guesses + guess], total[cells + number * guesses + guess] = -1, 1
+            rows.append(row)
+            limits.append(0.0)
+        rows.append(total)
+        limits.append(delta)
+    sums = np.zeros((size, cells + len(pairs) * guesses))
+    for z in range(size):
+        sums[z, z * guesses : (z + 1) * guesses] = 1
+    cost = np.concatenate([-worth.ravel(), np.zeros(len(pairs) * guesses)])
+    return -float(linprog(cost, A_ub=np.array(rows), b_ub=limits, A_eq=sums, b_eq=np.ones(size)).fun)
+
+
+@pytest.mark.parametrize(
+    ("weights", "epsilon", "delta", "within", "which"),
+    [
+        ([0.62, 0.35, 0.03], 0.1, 0.05, 1.0, "advantage"),
+        ([0.08, 0.46, 0.46], 1.0, 0.2, 0.0, "advantage"),
+        ([0.18, 0.07, 0.54, 0.21], 0.1, 0.2, 1.0, "success"),
+    ],
+)
+def test_programs_with_delta_where_they_beat_the_closed_forms(
+    weights: list[float], epsilon: float, delta: float, within: float, which: Literal["advantage", "success"]
+) -> None:
+    pi = np.array(weights)
+    near = (np.abs(np.arange(pi.size)[:, None] - np.arange(pi.size)) <= within).astype(float)
+    found = bounds.evaluate(ApproxDP(epsilon, delta), Threat(Prior(pi), success=Line(within)), which).values
+    programs_too = [value for value in found if value.bound.name.startswith("worst-mechanism-delta")]
+    closed = [value.number for value in found if math.isinf(value.bound.most_records)]
+    assert programs_too[0].number < 0.99 * min(closed)
+    assert programs_too[0].attained
+    expected = largest_by_program(epsilon, delta, pi, near, which)
+    assert expected * (1 - 1e-9) <= programs_too[0].number <= expected * (1 + 1e-6)
+
+
 def test_total_variation_composes() -> None:
     """RAD section 4's form holds for composed randomised response, and is attained by revealing."""
+    assert papers.composed_variation(1.0, 3) == 1
+    assert papers.composed_variation(1.0, 1) == 1
     for times in (1, 2, 4):
         composed = papers.composed_variation(PureDP(0.7).total_variation, times)
         assert PureDP(0.7).compose(times).total_variation <= composed + 1e-12
@@ -495,8 +600,8 @@ def test_a_worst_case_reads_like_a_risk() -> None:
     worst = assess(PureDP(1.0), Threat(Prior.zipf(10)))
     assert isinstance(worst, WorstCase)
     assert worst.sentence() == (
-        "Of 1000 people like this one, an attacker guesses at most 375 right after seeing the report, 341 without it; "
-        "taking part adds at most 157."
+        "Whatever the mechanism, an attacker is right about at most 375 of 1000 people (341 without any release), and "
+        "about at most 157 more of 1000 who took part than of 1000 who did not."
     )
     told = worst.to_dict()
     assert told["advantage_bound"]["name"] == "worst-blocks"

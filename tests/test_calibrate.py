@@ -29,9 +29,11 @@ from dprisk import (
     assess,
     calibrate,
     dp_sgd,
+    search,
 )
-from dprisk.guarantees import RenyiDP
-from dprisk.mechanisms import Geometric, OnAttribute
+from dprisk.guarantees import RenyiDP, accounting
+from dprisk.guarantees.profiles import GRID
+from dprisk.mechanisms import DiscreteLaplace, Geometric, OnAttribute
 
 UNIFORM, ZIPF = Threat(Prior.uniform(10)), Threat(Prior.zipf(10))
 SMOOTH: list[tuple[Any, Threat]] = [
@@ -102,6 +104,137 @@ def test_a_goal_that_needs_no_noise_is_said_so() -> None:
     assert not calibrate(Laplace(1001, 1.0), Threat(Prior.uniform(1001)), advantage=0.05).unlimited
 
 
+def test_the_search_on_a_step_takes_few_looks() -> None:
+    """A risk that jumps from 0 to 1 gives a secant nothing to go by; it ends below the step all the same."""
+    for step in (1e-6, 1.0, 2.0, 3e7):
+        looks: list[float] = []
+
+        def risk(subject: Any, looks: list[float] = looks, step: float = step) -> float:
+            looks.append(subject.epsilon)
+            return float(subject.epsilon > step)
+
+        found = search.weakest(PureDP(1.0), risk, 0.5)
+        assert found.measured == 0
+        assert step * (1 - 1e-12) <= found.value <= step
+        assert len(looks) <= 70
+    for start in (1e-12, 1e-6, 0.3):  # above the step: steps away from it grow
+        tried: list[float] = []
+
+        def above(x: float, tried: list[float] = tried) -> float:
+            tried.append(x)
+            return float(x > 0.5)
+
+        assert search._safe(above, 0.5, 0.5 + start) <= 0.5
+        assert len(tried) <= 60
+
+
+@pytest.mark.slow
+def test_the_accountant_is_asked_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    grids: list[float] = []
+    account = accounting.from_opacus
+
+    def counted(history: Any, relation: Any, grid: float) -> Any:
+        grids.append(grid)
+        return account(history, relation, grid)
+
+    monkeypatch.setattr(accounting, "from_opacus", counted)
+    found = calibrate(DPSGD(0.05, 50), UNIFORM, advantage=0.1)
+    assert found.advantage <= 0.1
+    assert grids.count(GRID) <= 3
+    assert len(grids) <= 8
+
+
+def risk_at(template: Any, value: float, threat: Threat) -> float:
+    return float(assess(template.with_parameter(value), threat).advantage)
+
+
+TWO = Threat(Prior.uniform(2))
+WAVERING: list[tuple[Any, float]] = [
+    (Laplace([0, 5.0], 1.0, interval=(50, 60)), 0.005),
+    (Laplace([0, 5.0], 1.0, interval=(5, 60)), 0.05),
+    (Laplace([0, 5.0], 1.0, interval=(0, 0.5), ends="truncate"), 0.2),
+    (Gaussian([0, 5.0], 1.0, interval=(50, 60)), 0.005),
+    (Gaussian([0, 5.0], 1.0, interval=(0, 0.5), ends="truncate"), 0.2),
+    (Exponential([[1.0, 0.9, 0.0], [1.0, 0.0, 0.9]], 1.0), 0.05),
+    (Geometric(2, 1.0, ends="truncate"), 0.1),
+    (DiscreteLaplace([0, 5], 1.0, interval=(20, 30)), 0.005),
+]
+VIEWED = OnAttribute(Laplace([0, 5.0, 9.0], 1.0, interval=(50, 60)), [0, 1])  # of which no ceiling is known
+
+
+@pytest.mark.parametrize(
+    ("template", "target"), [*WAVERING, (VIEWED, 0.005)], ids=[repr(it[0]) for it in [*WAVERING, (VIEWED, 0)]]
+)
+def test_stronger_noise_keeps_the_goal_too_where_the_risk_wavers(template: Any, target: float) -> None:
+    """The risk may fall again as noise gets weaker: what is found has the goal kept by all stronger noise."""
+    assert template.parameter.wavers
+    found = calibrate(template, TWO, advantage=target)
+    assert not found.unlimited
+    assert found.bound <= target
+    weaker = 1 if template.parameter.rises else -1
+    for step in np.linspace(0.0, 12.0, 25):
+        assert risk_at(template, found.value * math.exp(-weaker * step), TWO) <= target
+    assert risk_at(template, found.value * 1.001**weaker, TWO) > target
+    assert "or less" not in found.sentence()
+    assert "or more" not in found.sentence()
+
+
+def test_a_clamped_release_is_not_called_safe_at_any_epsilon() -> None:
+    template = Laplace([0, 5.0], 1.0, interval=(50, 60))
+    assert risk_at(template, 0.1, TWO) == pytest.approx(0.0097, abs=5e-5)
+    assert calibrate(template, TWO, advantage=0.005).value == pytest.approx(0.0254757, rel=1e-4)
+    loose = calibrate(template, TWO, advantage=0.05)
+    assert loose.unlimited
+    assert loose.sentence().startswith("Every epsilon that was tried, from 1e-09 to 1e+09, keeps")
+    inside = Laplace([0, 5.0], 1.0, interval=(-1, 6))  # outputs beyond the positions tell nothing more
+    assert not inside.parameter.wavers
+    assert calibrate(inside, TWO, advantage=0.05).value == pytest.approx(-2 * math.log1p(-0.1), rel=1e-9)
+
+
+@pytest.mark.parametrize("value", [0.2, 1.0, 30.0])
+@pytest.mark.parametrize("template", [it[0] for it in WAVERING], ids=[repr(it[0]) for it in WAVERING])
+def test_the_ceiling_is_above_the_risk_and_falls_with_more_noise(template: Any, value: float) -> None:
+    weaker = value * 1.5 if template.parameter.rises else value / 1.5
+    most, more = (assess(template.ceiling(at), TWO).advantage for at in (value, weaker))
+    assert risk_at(template, value, TWO) <= most * (1 + 1e-12) <= more * (1 + 1e-9)
+
+
+def test_the_search_ends_where_no_mechanism_exists() -> None:
+    """With less noise the interval is out of reach: the last noise that can be made is the answer, not a failure."""
+    template = Gaussian([0, 5.0], 1.0, interval=(0, 0.5), ends="truncate")
+    found = calibrate(template, TWO, advantage=0.5)
+    assert not found.unlimited
+    assert found.advantage <= 0.5
+    with pytest.raises(DpriskError, match="out of reach of a position"):
+        template.with_parameter(found.value / 1.01)
+    far = DiscreteLaplace([0, 10**13], 100.0)  # at epsilon 1 the scale is too large
+    with pytest.raises(DpriskError, match="must lie between"):
+        far.with_parameter(1.0)
+    assert calibrate(far, epsilon=50.0).value == pytest.approx(50.0, rel=1e-12)
+
+
+def test_an_alternative_without_an_answer_is_told_beside_it() -> None:
+    """Delta alone is the tolerated total variation; the answer itself has nothing to do with it."""
+    found = calibrate(ApproxDP(1.0, 0.05), Threat(Prior.uniform(3), "all"), advantage=0.05)
+    assert found.advantage <= 0.05
+    assert [other.name for other in found.alternatives] == ["ReRo"]
+    assert list(found.without_answer) == ["membership"]
+    assert "strongest noise" in found.without_answer["membership"]
+    assert ("epsilon by membership", "none", found.without_answer["membership"]) in found.rows
+    assert found.to_dict()["without_answer"] == found.without_answer
+
+
+def test_a_success_goal_has_no_alternatives() -> None:
+    found = calibrate(GRR(10, 1.0), UNIFORM, success=0.3)
+    assert found.alternatives == ()
+    assert found.without_answer == {}
+    assert calibrate(GRR(10, 1.0), epsilon=1.0).alternatives == ()
+
+
+def test_one_possible_record_needs_no_noise() -> None:
+    assert calibrate(PureDP(1.0), Threat(Prior([1.0])), advantage=0.05).unlimited
+
+
 def test_families_whose_size_is_rounded_stay_safe() -> None:
     """Subset selection and local hashing change a whole number with epsilon, and the risk jumps there."""
     for family in (SubsetSelection(10, 1.0), OLH(10, 1.0)):
@@ -139,6 +272,17 @@ def test_the_variance_is_that_of_the_usual_estimator() -> None:
         assert estimates.var() * reports == pytest.approx(mechanism.frequency_variance(), rel=0.1)
 
 
+def test_rero_is_kept_in_both_readings() -> None:
+    """RAD Figure 2, ten records, gamma 0.3: error 0.41; 2.16 for ReRo <= baseline + gamma, 2.73 for ReRo <= gamma."""
+    found = calibrate(Laplace(10, 1.0), Threat(Prior.uniform(10)), advantage=0.3)
+    names = ("", " by membership", " by ReRo", " by ReRo itself")
+    errors = [found.utility[f"95 % error{name}"] for name in names]
+    assert errors == pytest.approx([0.41, 4.20, 2.16, 2.73], abs=5e-3)
+    # No noise brings the success below the baseline: then only our reading is left.
+    low = calibrate(Laplace(10, 1.0), Threat(Prior.uniform(10)), advantage=0.1)
+    assert [other.name for other in low.alternatives] == ["membership", "ReRo"]
+
+
 @pytest.mark.slow
 def test_dp_sgd_is_calibrated_by_the_accountant() -> None:
     found = calibrate(DPSGD(0.05, 50), Threat(Prior.uniform(10)), advantage=0.1)
@@ -148,7 +292,7 @@ def test_dp_sgd_is_calibrated_by_the_accountant() -> None:
     for sgd, target in ((DPSGD(0.05, 50), 0.95), (DPSGD(0.001, 1), 0.1), (DPSGD(0.01, 10), 0.2)):
         assert calibrate(sgd, UNIFORM, advantage=target).unlimited  # a record is in too few batches to show
     assert calibrate(DPSGD(0.01, 100), tpr_at_fpr=(0.7, 0.0)).to_dict()["noise_multiplier"] is None
-    full = calibrate(DPSGD(1.0, 100), UNIFORM, advantage=0.1)
+    full = calibrate(DPSGD(1.0, 100, "replace-one"), UNIFORM, advantage=0.1)
     assert full.value == pytest.approx(39.525, abs=1e-3)  # theory: 39.53 by the fixed point under replacement
 
 
@@ -169,7 +313,10 @@ def test_dp_sgd_is_calibrated_by_the_accountant() -> None:
         (lambda: calibrate(RenyiDP([2.0], [1.0]), ZIPF, advantage=0.1), "no parameter to calibrate"),
         (lambda: calibrate(GRR(10, 1.0), Prior.uniform(10), advantage=0.1), "is not a Threat"),  # type: ignore[arg-type]
         (lambda: calibrate(DPSGD(0.5, 2), Threat(Prior.uniform(10)), success=0.1), "strongest noise that was tried"),
-        (lambda: calibrate(OUE(40, 1.0), Threat(Prior.zipf(40), success=Line(2.0)), advantage=0.1), "out of reach"),
+        (
+            lambda: calibrate(GRR, ZIPF, advantage=0.1),
+            r"GRR is a kind, not one of them; make one: GRR\(size, epsilon\)",
+        ),
     ],
 )
 def test_what_cannot_be_calibrated_gets_one_clear_sentence(wrong: Any, message: str) -> None:

@@ -3,14 +3,18 @@
 import io
 import json
 import math
+import re
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 import pytest
 
+import dprisk.cli
 from dprisk import (
     DPSGD,
     GRR,
@@ -38,6 +42,7 @@ from dprisk.catalogue import (
     Entry,
     Option,
 )
+from dprisk.cli.options import Command
 from dprisk.cli.progress import live
 from dprisk.errors import DpriskError, ParameterError
 from dprisk.mechanisms import ConcreteHashing, DiscreteGaussian, GaussianNoise, LaplaceNoise, LocalHashing
@@ -88,7 +93,8 @@ def test_every_entry_can_be_made(register: Catalogue, entry: Entry, files: dict[
         name: path for name, path in files.items() if name in entry.takes
     }
     assert set(entry.needs) <= set(examples), "an option that is needed has an example"
-    choices = [{name: value} for name, value in examples.items()] if entry.one_of else [examples]
+    ways = entry.one_of or (tuple(examples),)
+    choices = [{name: examples[name] for name in way} for way in ways]
     more = {name: value for name, value in PLAUSIBLE.items() if name in entry.takes}
     assert entry.one_of or set(entry.takes) - {"categories"} == {*examples, *more}
     for given in (*choices, *([examples | more] if more else [])):
@@ -144,6 +150,20 @@ def test_every_option_is_explained_and_taken() -> None:
         *((GUARANTEES, text, "pure") for text in ("pure", "eps-DP", "epsilon-DP", "ε-DP")),
         *((GUARANTEES, text, "approx") for text in ("approximate", "(eps, delta)", "(ε,δ)-DP")),
         *((GUARANTEES, text, "dpsgd") for text in ("DP-SGD", "dp sgd")),
+        *((MECHANISMS, text, "grr") for text in ("Generalized RR", "k-ary randomized response", "Warner", "d-RR")),
+        *((MECHANISMS, text, "sue") for text in ("rappor", "Basic one-time RAPPOR", "Symmetric Unary Encoding")),
+        *((MECHANISMS, text, "oue") for text in ("optimal unary encoding", "Optimized UE")),
+        *((MECHANISMS, text, "ss") for text in ("ω-SS", "k-subset", "Subset Selection mechanism")),
+        *((MECHANISMS, text, "laplace") for text in ("Laplacian", "LAPLACE", "laplacian noise")),
+        *((MECHANISMS, text, "gaussian") for text in ("normal", "Gauss", "Gaussian mechanism", "gaussian noise")),
+        *((MECHANISMS, text, "she") for text in ("HE", "histogram encoding")),
+        *((MECHANISMS, text, "matrix") for text in ("channel", "probability matrix")),
+        (MECHANISMS, "exponential", "exponential"),
+        *((GUARANTEES, text, "pure") for text in ("DP", "differential privacy", "pure-dp", "epsilon DP", "eps")),
+        *((GUARANTEES, text, "approx") for text in ("approx DP", "(epsilon,delta)-DP", "eps-delta", "ADP")),
+        *((GUARANTEES, text, "gaussian") for text in ("μ-GDP", "\u00b5-GDP", "mu-gdp", "gaussian")),
+        *((GUARANTEES, text, "zcdp") for text in ("ρ-zCDP", "rho-zcdp", "CDP", "zero concentrated DP")),
+        *((GUARANTEES, text, "dpsgd") for text in ("Opacus", "private SGD", "DPSGD")),
         (SUCCESS, "within", "line"),
         (QUERIES, "average", "mean"),
         (NOISES, "Laplace noise", "laplace"),
@@ -222,7 +242,7 @@ def test_what_is_made_is_what_was_meant(made: Callable[[], Any], expected: Any) 
         (lambda: MECHANISMS.register(Entry("--", "New", "It.", GRR)), "'--' is no name"),
         (
             lambda: MECHANISMS.register(Entry("new", "New", "It.", GRR, (Option("epsilon", int, "an age"),))),
-            "already takes an option epsilon, which means: privacy parameter",
+            "already takes an option epsilon, which means: the privacy parameter",
         ),
         (lambda: MECHANISMS.unregister("new"), "There is no mechanism 'new'"),
     ],
@@ -371,10 +391,8 @@ def test_the_catalogue_is_shown(capsys: pytest.CaptureFixture[str], monkeypatch:
         assert [entry["name"] for entry in listed] == [entry.name for entry in register]
         assert {"name", "title", "explanation", "aliases", "options", "needs"} == set(listed[0])
     assert {option["name"] for option in told["options"]} == set(OPTIONS)
-    monkeypatch.setenv("COLUMNS", "80")
     out = run(capsys, monkeypatch, "catalogue")[1]
     assert all(entry.name in out for _, entry in ENTRIES)
-    assert max(map(len, out.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("command", ["assess", "calibrate", "audit", "bounds", "catalogue", "demo"])
@@ -387,10 +405,83 @@ def test_help_fits_the_terminal(
     assert max(map(len, out.splitlines())) <= 80
     assert out.count("--help") == 1
     if command in ("assess", "calibrate", "audit"):
+        assert f"Examples:\n  dprisk {command} --" in out
         assert all(f"  {entry.name} " in out and entry.title in out for entry in MECHANISMS)
 
 
-@pytest.mark.parametrize("name", [entry.name for entry in MECHANISMS if entry.records in ("spaced", "places")])
+@pytest.mark.parametrize("name", ["assess", "calibrate", "audit"])
+def test_the_examples_of_the_help_can_be_typed(name: str) -> None:
+    """They parse: every option exists and takes what it is given. Those without files are run."""
+    made = dprisk.cli.command().commands[name]
+    assert isinstance(made, Command)
+    assert len(made.examples) >= 3
+    for example in made.examples:
+        with made.make_context(name, shlex.split(example)) as context:
+            if name != "audit" and not any(word in example for word in (".csv", ".toml")):
+                made.invoke(context)
+
+
+def test_help_says_which_mechanism_takes_an_option() -> None:
+    """Not "the: entries above it"."""
+    text = " ".join(dprisk.cli.command().commands["assess"].get_help(click.Context(click.Command("x"))).split())
+    assert "With --mechanism the: noisy numbers above this are reported" in text
+    assert "With --guarantee approx: chance that the promise of epsilon fails" in text
+    assert not re.search(r"\b(FLOAT|INTEGER|TEXT|PATH)\b", text)
+
+
+def test_the_shell_completes_names(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for words, expected in (
+        ("dprisk ca", {"calibrate", "catalogue"}),
+        ("dprisk assess --mechanism la", {"laplace"}),
+        ("dprisk calibrate --guarantee ", {entry.name for entry in GUARANTEES}),
+        ("dprisk assess --adv", set()),
+        ("dprisk calibrate --adv", {"--advantage"}),
+    ):
+        monkeypatch.setenv("_DPRISK_COMPLETE", "bash_complete")
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
+        code, out, _ = run(capsys, monkeypatch)
+        assert code == 0
+        assert {line.split(",")[1] for line in out.split()} == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("assess --mechanism ue --p 2 --q 0.1 --size 3", "--p must lie in [0, 1], got 2.0"),
+        ("assess --mechanism grr --epsilon two --size 3", "--epsilon is a number, some (0.1,0.5,1) or a range"),
+        ("assess --mechanism grr --epsilon 1 --size 2.5", "Invalid value for '--size': '2.5' is not a whole number."),
+        ("assess --mechanism ss --epsilon 1 --size 5 --subset-size 7", "got --subset-size=7; at epsilon 1 the best"),
+        ("assess --mechanism grr --epsilon 1 --size 5 --within -2", "The distance --within must be a finite number"),
+        ("audit --mechanism grr --epsilon 1 --size 5 --jobs 0", "--jobs must be a whole number of at least 1"),
+        ("audit --mechanism grr --epsilon 1 --size 5 --attack est", "--attack est needs the records of everybody else"),
+        ("audit --mechanism grr --epsilon 1 --size 5 --attack CORR", "make('CORR', mechanism, threat, model=...)"),
+    ],
+)
+def test_a_refusal_names_what_was_typed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, line: str, message: str
+) -> None:
+    code, out, err = run(capsys, monkeypatch, *line.split())
+    assert (code, out) == (2, "")
+    assert message in err
+    assert len(err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in MECHANISMS if entry.records == "places"])
+@pytest.mark.parametrize("command", ["assess", "calibrate", "audit"])
+def test_noise_on_numbers_is_added_to_the_labels(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str, name: str
+) -> None:
+    (tmp_path / "prior.csv").write_text("label,count\n10,5\n20,3\n40,2\n")
+    size = "--sigma" if "sigma" in MECHANISMS[name].takes else "--epsilon"
+    options = {"calibrate": ["--advantage", "0.1"], "assess": [size, "1"]}
+    claimed = [size, "30" if size == "--sigma" else "1", "--claim", "2", "--delta", "0.3", "--runs", "500"]
+    given = [command, "--mechanism", name, *options.get(command, claimed), "--prior", str(tmp_path / "prior.csv")]
+    code, out, _ = run(capsys, monkeypatch, *given)
+    assert (code, "positions=[10, 20, 40]" in out) == (0, True)
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in MECHANISMS if entry.records == "spaced"])
 @pytest.mark.parametrize("command", ["assess", "calibrate", "audit"])
 def test_what_lies_on_a_line_needs_even_spacing(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str, name: str
@@ -398,9 +489,11 @@ def test_what_lies_on_a_line_needs_even_spacing(
     (tmp_path / "prior.csv").write_text("label,count\n10,5\n20,3\n40,2\n")
     size = "--sigma" if "sigma" in MECHANISMS[name].takes else "--epsilon"
     options = ["--advantage", "0.1"] if command == "calibrate" else [size, "1"]
+    if command == "audit" and size == "--sigma":
+        options += ["--claim", "1", "--delta", "1e-5"]
     given = [command, "--mechanism", name, *options, "--prior", str(tmp_path / "prior.csv")]
     code, _, err = run(capsys, monkeypatch, *given)
-    assert (code, f"The mechanism {name} takes the records to rise in equal steps" in err) == (2, True)
+    assert (code, "takes the records to rise in equal steps" in err) == (2, True)
 
 
 def test_a_ring_is_taken_for_the_exponential_mechanism_itself(

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dprisk import GRR, OUE, Density, Line, Prior, Ring, SubsetSelection, Threat, assess
+from dprisk import GRR, OUE, Density, Gaussian, Line, Prior, PureDP, Ring, SubsetSelection, Threat, assess, calibrate
 from dprisk.cli import main
-from dprisk.mechanisms import SHE, THE, OnInterval, UnaryEncoding
+from dprisk.mechanisms import SHE, THE, DiscreteGaussian, OnInterval, UnaryEncoding
 
 
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, str, str]:
@@ -27,6 +27,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *ar
 def files(tmp_path: Path) -> dict[str, str]:
     texts = {
         "prior": "label,probability\na,0.5\nb,0.3\nc,0.2\n",
+        "blank": "group;remark\nx;\n;y\n",
         "counts": "label,count\n10,5\n20,3\n40,2\n",
         "groups": "label,group\nc,y\na,x\nb,x\n",
         "ordered": "group\nx\nx\ny\n",
@@ -131,7 +132,7 @@ def test_an_estimate_is_marked(capsys: pytest.CaptureFixture[str], monkeypatch: 
     [
         ("--mechanism grr --epsilon -1 --size 3", "epsilon must be a finite number of at least 0, got -1"),
         ("--mechanism grr --epsilon nan --size 3", "got nan"),
-        ("--mechanism grr --epsilon two --size 3", "not a valid float"),
+        ("--mechanism grr --epsilon two --size 3", "--epsilon is a number"),
         ("--mechanism magic --epsilon 1 --size 3", "There is no mechanism 'magic'; choose one of grr"),
         ("--mechanism grr --size 3", "--epsilon is missing"),
         ("--mechanism grr --epsilon 1", "--size is missing"),
@@ -149,6 +150,7 @@ def test_an_estimate_is_marked(capsys: pytest.CaptureFixture[str], monkeypatch: 
         ("--mechanism grr --epsilon 1 --prior {prior} --knows {partial}", "no group for the record b"),
         ("--mechanism grr --epsilon 1 --size 5 --knows {ordered}", "3 records, the prior has 5"),
         ("--mechanism grr --epsilon 1 --size 5 --knows {prior}", "no column `group`"),
+        ("--mechanism grr --epsilon 1 --size 2 --knows {blank}", "row 3: `group` is empty; give each record a group"),
         ("--mechanism grr --epsilon 1 --size 5 --within -2", "at least 0, got -2"),
         ("--mechanism grr --epsilon 1 --size 5 --within nan", "got nan"),
         ("--mechanism grr --epsilon 1 --size 5 --within 1 --space plane", "'line', 'ring'"),
@@ -162,7 +164,12 @@ def test_an_estimate_is_marked(capsys: pytest.CaptureFixture[str], monkeypatch: 
         ("--epsilon 1", "Give either --mechanism or --guarantee"),
         ("--mechanism grr --epsilon 1 --size 5 --noise 3", "No such option '--noise'"),
         ("--mechanism grr --epsilon 1 --size 5 --space ring", "--space has no meaning without --within"),
-        ("--mechanism laplace --epsilon 1 --prior {counts}", "rise in equal steps"),
+        ("--mechanism geometric --epsilon 1 --prior {counts}", "rise in equal steps"),
+        (
+            "--mechanism laplace --epsilon 1 --prior {prior}",
+            "adds noise to numbers; the label 'a' is no number",
+        ),
+        ("--mechanism gaussian --sigma 1 --prior {mixed}", "the label '65+' is no number"),
         ("--mechanism grr --epsilon 1 --size 5 --prior uniform:3", "takes no number"),
         ("--mechanism grr --epsilon 1 --size 5 --seed -1", "a whole number of at least 0"),
         ("--mechanism grr --epsilon 1 --size 5 --runs 1", "at least 2"),
@@ -273,12 +280,26 @@ def test_a_guarantee_is_assessed(capsys: pytest.CaptureFixture[str], monkeypatch
     )
     assert told["advantage"] == pytest.approx(0.1320, abs=5e-5)  # theory, table 3.5
     assert told["advantage_bound"]["attained"] is True
-    doubled = run(
+    straight = run(
         capsys,
         monkeypatch,
         *["assess", "--guarantee", "pure", "--epsilon", "0.5", "--size", "10", "--relation", "add-remove", "--json"],
     )
-    assert json.loads(doubled[1])["advantage"] == told["advantage"]
+    added = json.loads(straight[1])
+    assert added["advantage"] == assess(PureDP(0.5, "add-remove"), Threat(Prior.uniform(10))).advantage
+    assert added["advantage"] < told["advantage"]  # that of the doubled epsilon
+    assert added["advantage_bound"]["source"] == "dprisk, theory 3.9 d"
+
+
+def test_dp_sgd_is_calibrated_by_the_tighter_relation(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = ["calibrate", "--guarantee", "dp-sgd", "--steps", "100", "--size", "10", "--advantage", "0.1", "--json"]
+    said += ["--sample-rate", "1"]
+    for relation, noise in ((None, 22.73), ("add-remove", 22.73), ("replace-one", 39.53)):
+        chosen = [] if relation is None else ["--relation", relation]
+        told = json.loads(run(capsys, monkeypatch, *said, *chosen)[1])
+        assert told["noise_multiplier"] == pytest.approx(noise, abs=0.006)
 
 
 def test_noise_is_calibrated(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,7 +321,38 @@ def test_noise_is_calibrated(capsys: pytest.CaptureFixture[str], monkeypatch: py
     )
     assert (code, err) == (2, "Error: --epsilon is what is to be found; leave it out.\n")
     code, _, err = run(capsys, monkeypatch, "calibrate", "--mechanism", "laplace", "--size", "10")
-    assert (code, err) == (2, "Error: Give exactly one goal: --advantage, --success, or --tpr with --fpr.\n")
+    assert code == 2
+    assert "Give exactly one goal: --advantage, --success, --tpr with --fpr, or --to-epsilon" in err
+
+
+def test_noise_has_the_units_of_the_records(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, files: dict[str, str]
+) -> None:
+    """Hours are hours: a sigma on a scale from 0 to 100 is a hundred times that for records from 0 to 1."""
+
+    def told(line: str) -> Any:
+        return json.loads(run(capsys, monkeypatch, *line.split(), "--json")[1])
+
+    hours = Path(__file__).parents[1] / "docs" / "examples" / "adult-hours.csv"
+    found = told(f"calibrate --mechanism gaussian --prior {hours} --advantage 0.05")
+    fraction = calibrate(Gaussian(101, 1.0), Threat(Prior.from_csv(hours)), advantage=0.05)
+    assert found["sigma"] == pytest.approx(100 * fraction.value, rel=1e-9)
+    assert found["sigma"] == pytest.approx(22.8, abs=0.05)
+    assert found["comparisons"]["epsilon_at_delta_1e-5"] == pytest.approx(27.7, abs=0.05)
+    assert found["utility"]["95 % error"] == pytest.approx(1.96 * found["sigma"], rel=1e-4)
+    assert (
+        "on a scale from 0 to 100"
+        in run(
+            capsys, monkeypatch, *["calibrate", "--mechanism", "gaussian", "--prior", str(hours), "--advantage", "0.05"]
+        )[1]
+    )
+    uneven = told("assess --mechanism gaussian --sigma 9 --prior {counts}".format(**files))
+    expected = assess(Gaussian([10, 20, 40], 9.0), Threat(Prior([0.5, 0.3, 0.2])))
+    assert uneven["advantage"] == pytest.approx(expected.advantage, abs=1e-12)
+    for name, made in (("gaussian", Gaussian), ("discrete-gaussian", DiscreteGaussian)):
+        counted = told(f"assess --mechanism {name} --sigma 2 --size 6")
+        expected = assess(made(range(6), 2.0), Threat(Prior.uniform(6)))
+        assert counted["advantage"] == pytest.approx(expected.advantage, abs=1e-12)
 
 
 def test_the_register_is_shown(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -340,3 +392,32 @@ def test_numbers_of_an_interval_on_the_command_line(
         code, _, problem = ran(wrong)
         assert code == 2
         assert message in problem
+
+
+def test_a_calibration_says_what_has_no_answer(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One possible record, and an alternative that finds no noise: neither is an error."""
+    alone = ["calibrate", "--guarantee", "pure", "--size", "1", "--advantage", "0.05"]
+    code, out, _ = run(capsys, monkeypatch, *alone)
+    assert code == 0
+    assert "Any epsilon keeps" in out
+    beside = [
+        "calibrate",
+        "--guarantee",
+        "approx",
+        "--delta",
+        "0.05",
+        "--size",
+        "3",
+        "--knows",
+        "all",
+        "--advantage",
+        "0.05",
+        "--json",
+    ]
+    code, out, _ = run(capsys, monkeypatch, *beside)
+    assert code == 0
+    told = json.loads(out)
+    assert told["epsilon"] == pytest.approx(0.0779615, rel=1e-5)
+    assert "strongest noise" in told["without_answer"]["membership"]

@@ -27,8 +27,9 @@ from dprisk import (
 )
 from dprisk.attacks import OptimalAttack
 from dprisk.errors import DpriskError, TooLargeError
-from dprisk.exact import theorem
-from dprisk.mechanisms import SHE, Geometric, PostProcessed
+from dprisk.exact import forms, theorem
+from dprisk.exact.optimum import Optimum
+from dprisk.mechanisms import SHE, Geometric, PostProcessed, VectorGaussian
 from dprisk.threat import Balls, Distances, Exact
 from dprisk.types import BoolArray, FloatArray, IntArray
 from tests import naive
@@ -129,7 +130,7 @@ def test_full_knowledge_needs_no_enumeration_for_any_ball(data: st.DataObject, s
 def test_breakdowns_add_up(problem: Any) -> None:
     channel, prior, groups, success = problem
     risk = assess(Matrix(channel), Threat(Prior(prior), groups, by_table(success)))
-    assert prior @ risk.by_record == pytest.approx(risk.advantage, abs=1e-10)
+    assert prior @ risk.average_attacker_by_record == pytest.approx(risk.advantage, abs=1e-10)
     for whole, part in ((risk.advantage, "advantage"), (risk.success, "success"), (risk.baseline, "baseline")):
         total = sum(group.prior_mass * getattr(group, part) for group in risk.by_group)
         assert total == pytest.approx(whole, abs=1e-10)
@@ -286,7 +287,8 @@ def test_rare_people_keep_their_risk() -> None:
     """Ties are judged by the mass at stake: beside a record of nearly all mass, rare ones still stand out."""
     prior = Prior([1 - 3e-10, 1e-10, 2e-10])
     closed, listed = (
-        assess(mechanism, Threat(prior)).by_record for mechanism in (GRR(3, 1.0), Matrix(GRR(3, 1.0).matrix()))
+        assess(mechanism, Threat(prior)).average_attacker_by_record
+        for mechanism in (GRR(3, 1.0), Matrix(GRR(3, 1.0).matrix()))
     )
     assert listed == pytest.approx(closed, rel=1e-3, abs=1e-9)
     assert closed[1] > 0.1
@@ -356,3 +358,27 @@ def test_within_no_distance_is_exactly(mechanism: Mechanism) -> None:
     assert near.exact
     assert (near.advantage, near.success) == (exactly.advantage, exactly.success)
     assert not assess(SHE(30, epsilon=4.0), Threat.reconstruction(prior, within=1), runs=500).exact
+
+
+def test_the_error_of_repeated_records_shrinks_with_their_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two records for each of three laws: what is found for the three, and how far off it may be, counts half."""
+    three = Optimum(np.array([0.3]), np.array([0.6]), None, error=0.01)
+    monkeypatch.setattr(forms, "solve", lambda mechanism, threat: three)
+    found = forms._repeated_means(VectorGaussian(np.repeat(np.eye(3), 2, axis=0), 1.0), Threat(Prior.uniform(6)))
+    assert found is not None
+    assert (found.advantage, found.success, found.error) == pytest.approx((0.15, 0.3, 0.005))
+
+
+def test_what_says_the_same_of_every_record_has_an_advantage_of_exactly_0() -> None:
+    row = [0.1, 0.2, 0.3, 0.4]
+    weights = [0.123, 0.456, 0.3, 0.121]
+    for knows in ("none", "all", [0, 0, 1, 1]):
+        for within in (0.0, 1.0, 2.0):
+            assert assess(Matrix([row] * 4), Threat(Prior(weights), knows, Line(within))).advantage == 0.0
+
+
+def test_no_advantage_exceeds_what_the_prior_allows() -> None:
+    for size in range(2, 40):
+        prior = Prior.zipf(size)
+        assert assess(Matrix(np.eye(size)), Threat(prior)).advantage <= 1 - prior.collision_probability
+        assert assess(GRR(size, 1e5), Threat(prior, "all")).advantage <= 1 - prior.collision_probability

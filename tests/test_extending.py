@@ -31,6 +31,7 @@ from dprisk.bounds import ours
 from dprisk.catalogue import MECHANISMS
 from dprisk.cli.tables import show
 from dprisk.errors import DpriskError
+from dprisk.values import Adjustable, Parameter
 from tests.naive import attack_values, theorem_4_3
 from tests.strategies import balls, partitions, priors
 from tests.test_cli import run
@@ -232,7 +233,7 @@ def test_the_command_knows_the_protocol(told: Told) -> None:
     for command in ("assess", "calibrate", "audit"):
         helped = " ".join(told(command, "--help").split())
         assert "rather-not Randomised response with silence" in helped
-        assert "--silent FLOAT rather-not: chance of no answer." in helped
+        assert "--silent NUMBER With --mechanism rather-not: chance of no answer." in helped
     listed = {entry["name"]: entry for entry in json.loads(told("catalogue", "--json"))["mechanisms"]}
     assert listed["rather-not"]["options"] == ["epsilon", "silent"]
     assert "also called no answer" in told("catalogue")
@@ -258,7 +259,8 @@ def test_the_bound_is_never_below_the_exact_value(
 
 def test_the_bound_is_listed_and_taken_where_it_applies(extras: Extras, told: Told) -> None:
     worst = assess(PureDP(1.0), THREAT)
-    assert ("quarter-epsilon", 0.25) in [(bound["name"], bound["value"]) for bound in worst.to_dict()["bounds"]]
+    listed = {bound["name"]: bound["value"] for bound in worst.to_dict()["bounds"]}
+    assert listed["quarter-epsilon"] == pytest.approx(0.25, rel=1e-12)
     assert pickle.loads(pickle.dumps(worst)).to_dict() == worst.to_dict()
     assert "quarter-epsilon" in told("bounds")
     listed = {bound["name"]: bound for bound in json.loads(told("bounds", "--json"))}
@@ -303,7 +305,7 @@ def test_the_command_audits_by_an_attack(told: Told, survey: Any) -> None:
     assert json.loads(told(*code, "--family", "rather-not", "--silent", "0.2"))["runs"] == 5000
     assert told(*code) == "Error: --attack needs to know what outputs mean: give the --family of the code.\n"
     assert told(*mechanism, "--attack", "luck").startswith("Error: There is no attack 'luck'; choose one of OPTIMAL")
-    assert told(*mechanism, "--attack", "EST").startswith("Error: The attack EST needs the records of everybody else")
+    assert told(*mechanism, "--attack", "EST").startswith("Error: --attack EST needs the records of everybody else")
 
 
 # An answer
@@ -367,3 +369,15 @@ def test_nothing_of_the_page_is_left(told: Told) -> None:
     }
     assert not set(FILES) & set(sys.modules)
     assert "rather-not" not in told("catalogue")
+
+
+def test_a_parameter_that_is_no_argument_gets_one_sentence() -> None:
+    class Renamed(GRR):
+        @property
+        def parameter(self) -> Parameter:
+            return Parameter("strength", 1.0, rises=True)
+
+        with_parameter = Adjustable.with_parameter
+
+    with pytest.raises(DpriskError, match="has the parameter strength, but it is made with size, epsilon; name the"):
+        calibrate(Renamed(4, 1.0), Threat(Prior.uniform(4)), advantage=0.1)

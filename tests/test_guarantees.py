@@ -34,9 +34,10 @@ from dprisk import (
     assess,
     dp_sgd,
 )
-from dprisk.guarantees import PrivacyLoss, RenyiDP, TradeOff, from_dp_event, from_opacus, from_opendp
+from dprisk.guarantees import PrivacyLoss, RenyiDP, TradeOff, as_guarantee, from_dp_event, from_opacus, from_opendp
 from dprisk.mechanisms import Geometric, Repeated
 from dprisk.types import FloatArray
+from tests import naive
 from tests.strategies import channels
 
 ALPHA = np.linspace(0, 1, 201)
@@ -167,10 +168,77 @@ def test_pure_composition_is_the_optimal_one() -> None:
 
 def test_other_compositions() -> None:
     assert GaussianDP(0.5).compose(4) == GaussianDP(1.0)
-    assert ZCDP(0.1).compose(3).rho == pytest.approx(0.3)
-    assert RenyiDP([2.0], [0.1]).compose(3).values == pytest.approx((0.3,))
+    assert ZCDP(0.125).compose(3) == ZCDP(0.375)
+    assert RenyiDP([2.0], [0.125]).compose(3) == RenyiDP([2.0], [0.375])
     exact, rounded = PureDP(0.3).compose(5), TradeOff(*PureDP(0.3).knots, linear=True).compose(5)
     assert 0 <= rounded.total_variation - exact.total_variation < 1e-3
+
+
+def outputs_of(epsilon: float, delta: float) -> FloatArray:
+    """Two rows that are exactly (epsilon, delta)-DP: each reveals with delta, and else randomised response."""
+    p = 1 / (1 + math.exp(-epsilon))
+    likely, rare = (1 - delta) * p, (1 - delta) * (1 - p)
+    return np.array([[delta, 0.0, likely, rare], [0.0, delta, rare, likely]])
+
+
+def test_different_guarantees_compose() -> None:
+    """Two approximate guarantees exactly, by all pairs of outputs; anything else at or below the truth."""
+    for first, second in (((1.0, 0.0), (0.3, 0.0)), ((1.0, 0.1), (0.3, 0.02)), ((0.0, 0.2), (2.0, 0.0))):
+        both = ApproxDP(*first).compose(ApproxDP(*second))
+        table = np.einsum("zi,zj->zij", outputs_of(*first), outputs_of(*second)).reshape(2, -1)
+        for epsilon in (0.0, 0.1, 0.7, 1.0, 1.2, 1.9):
+            assert both.delta_at(epsilon) == pytest.approx(naive.hockey_stick(table, epsilon), abs=1e-11)
+    assert PureDP(1.0).compose(PureDP(0.3)).epsilon_at(0.0) == pytest.approx(1.3)
+    assert GaussianDP(0.6, "add-remove").compose(GaussianDP(0.8, "add-remove")) == GaussianDP(1.0, "add-remove")
+    assert ZCDP(0.25).compose(ZCDP(0.5)) == ZCDP(0.75)
+    assert RenyiDP([2.0, 4.0], [0.25, 0.5]).compose(RenyiDP([4.0, 8.0], [0.5, 1.0])) == RenyiDP([4.0], [1.0])
+    assert RenyiDP([2.0, 4.0], [0.25, 0.5]).compose(ZCDP(0.25)) == RenyiDP([2.0, 4.0], [0.75, 1.5])
+    assert ZCDP(0.25).compose(RenyiDP([2.0, 4.0], [0.25, 0.5])) == RenyiDP([2.0, 4.0], [0.75, 1.5])
+    # By their curves alone, two Gaussian guarantees come out a little worse than they are.
+    curve = TradeOff(*GaussianDP(0.6).knots, linear=True)
+    for one, other in ((curve, GaussianDP(0.8)), (GaussianDP(0.8), curve)):
+        gap = GaussianDP(1.0).tradeoff(ALPHA) - one.compose(other).tradeoff(ALPHA)
+        assert np.all((gap > -1e-12) & (gap < 2e-3))
+    pure = PureDP(0.5).compose(GaussianDP(1.0))
+    assert GaussianDP(1.0).total_variation < pure.total_variation < 1
+    assert pure.epsilon_at(0.0) == math.inf
+    training, noise = dp_sgd(1.0, 0.05, 50, grid=1e-3), dp_sgd(5.0, 1.0, 4)
+    then = from_opacus([(1.0, 0.05, 50), (5.0, 1.0, 4)], grid=1e-3)
+    assert training.compose(noise) == noise.compose(training) == then
+    longer = training.compose(dp_sgd(1.0, 0.05, 20, grid=1e-3))
+    assert longer.total_variation == pytest.approx(dp_sgd(1.0, 0.05, 70, grid=1e-3).total_variation, abs=1e-12)
+    assert training.to_replace_one().compose(noise.to_replace_one()) == then.to_replace_one()
+    by_curves = training.compose(PureDP(0.1, "add-remove"))
+    assert training.total_variation < by_curves.total_variation < training.total_variation + PureDP(0.1).total_variation
+    with pytest.raises(DpriskError, match="for add-remove, the other for replace-one"):
+        PureDP(1.0, "add-remove").compose(PureDP(1.0))
+
+
+def test_groups_are_several_steps() -> None:
+    assert PureDP(0.5).for_groups(3) == PureDP(1.5)
+    assert PureDP(0.5, "add-remove").for_groups(2).to_replace_one() == PureDP(2.0)
+    three = ApproxDP(0.5, 0.01).for_groups(3)
+    assert isinstance(three, ApproxDP)
+    assert three.delta == pytest.approx(0.01 * math.expm1(1.5) / math.expm1(0.5))
+    assert ApproxDP(0.0, 0.01).for_groups(3) == ApproxDP(0.0, 0.03)
+    assert ApproxDP(400.0, 0.01).for_groups(5) == ApproxDP(2000.0, 1.0)
+    assert GaussianDP(0.5).for_groups(4) == GaussianDP(2.0)
+    assert ZCDP(0.25).for_groups(3) == ZCDP(2.25)
+    assert RenyiDP([2.0, 16.0], [0.1, 0.5]).for_groups(3) == RenyiDP([4.0], [4.5])
+    with pytest.raises(DpriskError, match="needs an order of at least 8; this one has 4 at most"):
+        RenyiDP([4.0], [0.1]).for_groups(4)
+    # Steps along a curve, exact for a Gaussian one and for the corners of an approximate one.
+    curve = TradeOff(*GaussianDP(0.5).knots, linear=True).for_groups(4)
+    gap = GaussianDP(2.0).tradeoff(ALPHA) - curve.tradeoff(ALPHA)
+    assert np.all((gap > -1e-9) & (gap < 1e-3))
+    corners = TradeOff(*ApproxDP(0.5, 0.01).knots, linear=True).for_groups(3)
+    assert np.all(corners.tradeoff(ALPHA) >= three.tradeoff(ALPHA) - 1e-12)
+    assert corners.delta_at(1.5) == pytest.approx(three.delta, abs=1e-12)
+    training = dp_sgd(2.0, 0.1, 10, grid=1e-3)
+    assert training.for_groups(1) is training
+    assert training.for_groups(2).total_variation > training.to_replace_one().total_variation
+    with pytest.raises(DpriskError, match="size must be"):
+        PureDP(1.0).for_groups(0)
 
 
 def test_add_remove_is_converted_openly() -> None:
@@ -183,16 +251,20 @@ def test_add_remove_is_converted_openly() -> None:
     curve = TradeOff(*GaussianDP(1.0).knots, "add-remove", linear=True).to_replace_one()
     assert curve.tradeoff(ALPHA) == pytest.approx(GaussianDP(2.0).tradeoff(ALPHA), abs=1e-3)
     assert np.all(curve.tradeoff(ALPHA) <= GaussianDP(2.0).tradeoff(ALPHA) + 1e-9)
-    for promise in (PureDP(1.0, "add-remove"), dp_sgd(1.0, 0.1, 10, "add-remove", grid=1e-2)):
-        with pytest.raises(DpriskError, match="to_replace_one"):
-            assess(promise, Threat(Prior.uniform(3)))
+    # Of a training the replacement is accounted for afresh, which is tighter than two steps along the curve.
+    training = dp_sgd(1.0, 0.1, 10, grid=1e-3)
+    afresh, along = training.to_replace_one(), TradeOff(*training.knots, "add-remove", linear=True).to_replace_one()
+    assert afresh == dp_sgd(1.0, 0.1, 10, "replace-one", grid=1e-3)
+    assert training.total_variation < afresh.total_variation < along.total_variation
     with pytest.raises(DpriskError, match="says little about replacing"):
         RenyiDP([2.0], [0.1], "add-remove").to_replace_one()
 
 
 def test_full_batch_sgd_has_twice_the_papers_mu() -> None:
     """Theory, correction 1: clipped gradients of z and z' may be 2C apart; RAD Example 5.2 uses mu = sqrt(T)/sigma."""
-    assert dp_sgd(20.0, 1.0, 100) == GaussianDP(2 * math.sqrt(100) / 20.0)
+    assert dp_sgd(20.0, 1.0, 100) == GaussianDP(math.sqrt(100) / 20.0, "add-remove")
+    assert dp_sgd(20.0, 1.0, 100).to_replace_one() == dp_sgd(20.0, 1.0, 100, "replace-one")
+    assert dp_sgd(20.0, 1.0, 100, "replace-one") == GaussianDP(2 * math.sqrt(100) / 20.0)
     # Two records with gradients -C and +C, one step: the exact advantage is above the printed bound.
     sigma = 2.0
     exact_advantage = 0.5 * (2 * norm.cdf(1 / sigma) - 1)
@@ -214,8 +286,14 @@ def test_accountants_of_other_libraries() -> None:
     for promise in (by_history, by_engine, by_rate):
         assert promise.total_variation == pytest.approx(by_event.total_variation, abs=1e-6)
     assert assess(event, Threat(Prior.uniform(4))).advantage < by_event.total_variation
-    add = from_dp_event(event, "add-remove", grid=1e-3)
-    assert add.total_variation < by_event.total_variation
+    assert by_event.total_variation < from_dp_event(event, "replace-one", grid=1e-3).total_variation
+    # What is not Gaussian goes through dp_accounting, for whichever relation it knows.
+    response = dp_accounting.RandomizedResponseDpEvent(0.5, 4)
+    assert as_guarantee(response).relation == "replace-one"
+    laplace = dp_accounting.ComposedDpEvent([event, dp_accounting.LaplaceDpEvent(2.0)])
+    mixed = from_dp_event(laplace, grid=1e-2)
+    assert mixed.total_variation > by_event.total_variation
+    assert mixed.tradeoff(0.1) == pytest.approx(1 - mixed.total_variation - 0.1, abs=0.2)
     with pytest.raises(DpriskError, match=r"cannot account.*add-remove"):
         from_dp_event(dp_accounting.UnsupportedDpEvent())
     assert by_event.compose(2).total_variation == pytest.approx(
@@ -294,6 +372,7 @@ def test_what_is_no_guarantee_gets_one_clear_sentence(wrong: Callable[[], object
 
 def test_opendp_approximate_measures_are_told_apart() -> None:
     """(rho, delta) of approximate zCDP is no (epsilon, delta): read as one, the bound would be below the risk."""
+    dp.enable_features("contrib")
     scalar = dp.m.make_gaussian(dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float), 1.0)
     promise = from_opendp(dp.c.make_approximate(scalar), 1.0)
     assert isinstance(promise, ZCDP)
@@ -301,6 +380,14 @@ def test_opendp_approximate_measures_are_told_apart() -> None:
     assert assess(promise, threat).advantage >= assess(Gaussian(2, 1.0), threat).advantage
     pure = dp.m.make_laplace(dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float), scale=2.0)
     assert from_opendp(dp.c.make_approximate(pure), 1.0).to_dict()["kind"] == "approx"
+
+
+def test_what_tells_everything_composes() -> None:
+    everything = Repeated(Laplace([1.0, 0.0, 0.0], scale=2e-5), 2).guarantee()
+    assert everything.total_variation == 1
+    assert everything.epsilon_at(0.0) == pytest.approx(1e5)
+    assert float(everything.tradeoff(0.3)) == 0
+    assert TradeOff([0.0, 1.0], [0.0, 0.0], linear=True).compose(3).epsilon_at(0.0) == math.inf
 
 
 @pytest.mark.slow

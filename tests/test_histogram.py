@@ -197,7 +197,7 @@ def test_other_threats_are_estimated_and_the_estimate_is_right() -> None:
 
 def test_every_record_is_equally_at_risk() -> None:
     risk = assess(SHE(5, 2.0), Threat(Prior.uniform(5)))
-    assert risk.by_record.tolist() == [risk.advantage] * 5
+    assert risk.average_attacker_by_record.tolist() == [risk.advantage] * 5
     assert assess(SHE(1, 2.0), Threat(Prior.uniform(1))).success == 1
     assert (SHE(1, 2.0).epsilon, SHE(1, 2.0).guarantee().total_variation) == (0.0, 0.0)
 

@@ -286,7 +286,11 @@ def test_laplace_and_gaussian_profiles_match_a_fine_grid() -> None:
         (lambda: Geometric(3, 1.0, ends="wrap"), MechanismError, "'clamp' or 'truncate'"),  # type: ignore[arg-type]
         (lambda: Product(GRR(3, 1.0), GRR(4, 1.0)), MechanismError, "3 and 4"),
         (lambda: PostProcessed(GRR(3, 1.0), [0, 1]), MechanismError, "each of the 3 outputs"),
-        (lambda: OnAttribute(GRR(2, 1.0), ["a", "c"], labels=["a", "b"]), MechanismError, "not among the labels"),
+        (lambda: OnAttribute.by_label(GRR(2, 1.0).labelled("ab"), ["a", "c"]), MechanismError, "not among the labels"),
+        (lambda: OnAttribute.by_label(GRR(2, 1.0), ["a", "c"]), MechanismError, "has no labels; name its records by"),
+        (lambda: OnAttribute(GRR, [0, 1]), MechanismError, r"make one: GRR\(size, epsilon\)"),  # type: ignore[arg-type]
+        (lambda: PostProcessed(None, [0]), MechanismError, "A mechanism is needed"),  # type: ignore[arg-type]
+        (lambda: GRR(3, 1.0).labelled("aaa"), MechanismError, "label 'a' appears twice"),
         (lambda: GRR(3, 1.0).sample([3], np.random.default_rng()), MechanismError, r"0\.\.2"),
         (lambda: GRR(3, 1.0).sample([0.5], np.random.default_rng()), MechanismError, "whole numbers"),
         (lambda: OUE(3, 1.0).log_likelihood([[1, 0]]), MechanismError, "row of 3 booleans"),
@@ -334,8 +338,8 @@ def test_repetition_cannot_be_post_processed_by_order() -> None:
 def test_privacy_of_large_combinations_needs_no_listing() -> None:
     assert OnAttribute(OUE(40, 1.0), list(range(40)) * 2).epsilon == 1.0
     assert Product(OUE(300, 1.0), OUE(300, 0.5)).epsilon == pytest.approx(1.5)
-    with pytest.raises(TooLargeError, match="too many to go through"):
-        _ = OnAttribute(OUE(40, 1.0), [0, 1, 1]).epsilon
+    assert OnAttribute(OUE(40, 1.0), [0, 1, 1]).epsilon == 1.0
+    assert OnAttribute(OUE(40, 1.0), [1, 1, 1]).epsilon == 0.0
 
 
 @given(st.integers(2, 6), st.sampled_from([0.1, 1.0, 5.0]), st.sampled_from([0.5, 1.0, 4.0]))

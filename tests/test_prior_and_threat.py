@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from dprisk import GRR, Attributes, DpriskError, Exponential, Knowledge, Line, Matrix, Prior, Ring, Threat, assess
+from dprisk.errors import PriorError
 from dprisk.threat import Balls, Distances, Exact, Graph
 from tests.strategies import channels, partitions, priors
 
@@ -62,7 +63,12 @@ def test_named_priors() -> None:
 
 def test_number_labels_are_positions_text_labels_are_not() -> None:
     assert Prior.from_column([10, 20, 40]).positions().tolist() == [10, 20, 40]
-    assert Prior.from_column(["low", "mid", "top"]).positions().tolist() == [0, 1, 2]
+    assert Prior.uniform(3).positions().tolist() == [0, 1, 2]
+    for labels in (["low", "mid", "top"], [10, 20, "top"]):
+        for rule in (Line(1.0), Ring(1.0)):
+            with pytest.raises(PriorError, match=r"the label '(low|top)' is none: .* Line\(within, positions="):
+                Threat(Prior.uniform(3, labels), success=rule)
+    assert Threat(Prior.uniform(3, [*"abc"]), success=Line(1.0, positions=[0, 1, 2])).kappa_plus == 1.0
     threat = Threat.reconstruction(Prior.from_column([10, 20, 40]), within=10)
     assert threat.kappa_plus == pytest.approx(2 / 3)
 
@@ -79,7 +85,7 @@ def test_number_labels_are_positions_text_labels_are_not() -> None:
         (lambda: Prior([0.5, 0.5], ["a", "a"]), "'a' appears twice"),
         (lambda: Prior.from_counts([0, 0]), "at least one must be positive"),
         (lambda: Prior.from_column([]), "column is empty"),
-        (lambda: Prior.from_column(pd.Series(["a", None])), r"missing values \(1\)"),
+        (lambda: Prior.from_column(pd.Series(["a", None])), r"missing values \(1 of 2\)"),
         (lambda: Prior.zipf(3, -1.0), "exponent"),
         (lambda: Prior.uniform(10**9), "at most 100,000,000 of them, got 1,000,000,000"),
         (lambda: Prior.geometric(3, 2.0), "ratio"),
@@ -115,8 +121,8 @@ def test_nonsense_gets_one_clear_sentence(wrong: Callable[[], object], message: 
         ("name,count\na,1\n", "no column `label`"),
         ("label,share\na,1\n", "exactly one of the columns"),
         ("label,probability,count\na,1,1\n", "exactly one of the columns"),
-        ("label,count\na,many\n", "record 1: `count` must be a number, got 'many'"),
-        ("label,count\na\n", r"line 2 has another number of fields \(1\)"),
+        ("label,count\na,many\n", "row 2: `count` must be a number, got 'many'"),
+        ("label,count\na\n", r"row 2 has 1 cell, the header 2 \(separated by commas\)"),
         ("label,probability\na,0.5\nb,0.4\n", "sums to 0.9, not 1"),
         ("label,count\na,1\na,2\n", "'a' appears twice"),
         ("label,probability\na,nan\n", "must be finite"),
@@ -307,3 +313,19 @@ def test_numbers_of_any_kind_are_numbers() -> None:
     for wrong in (lambda: GRR(True, 1.0), lambda: GRR(3, "1"), lambda: GRR(2.5, 1.0), lambda: Prior.uniform("3")):  # type: ignore[arg-type]
         with pytest.raises(DpriskError, match="must be a"):
             wrong()
+
+
+@pytest.mark.parametrize("excess", [5e-10, -5e-10])
+def test_weights_that_sum_to_nearly_1_are_scaled(excess: float) -> None:
+    prior = Prior([0.5 + excess, 0.3, 0.2])
+    assert math.fsum(prior.weights) == pytest.approx(1.0, abs=3e-16)
+    assert prior.weights[1] / prior.weights[2] == pytest.approx(1.5, rel=1e-15)
+    assert prior.weights[1] == pytest.approx(0.3 / (1 + excess), rel=1e-14)
+    with pytest.raises(DpriskError, match=r"sums to 1\.000000002"):
+        Prior([0.5 + 2e-9, 0.3, 0.2])
+
+
+def test_beside_a_rare_record_none_is_sure() -> None:
+    """Its mass is lost in 1 - kappa_pi, which must not become 0."""
+    assert 0 < 1 - Prior([1.0, 1e-300]).collision_probability < 1e-15
+    assert Prior([1.0, 0.0]).collision_probability == 1.0

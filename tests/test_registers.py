@@ -97,7 +97,9 @@ def test_a_register_keeps_order_and_names() -> None:
         entries.register(exact.FORMS["sets"])
     entries.unregister("sets")
     assert "sets" not in entries
-    with pytest.raises(DpriskError, match="no form 'sets'; choose one of enclosed, randomised response"):
+    with pytest.raises(
+        DpriskError, match="no form 'sets'; choose one of enclosed, fewer records, sets of an attribute"
+    ):
         entries["sets"]
 
 
@@ -130,7 +132,7 @@ def test_a_closed_form_of_ones_own(form: Form) -> None:
     assert risk.exact
     assert risk.optimum.by == form.name
     assert (risk.advantage, risk.success) == (truth.advantage, truth.success)
-    assert risk.most_at_risk() == [(0, truth.advantage), (1, truth.advantage)]
+    assert risk.average_attacker_by_record.tolist() == [truth.advantage, truth.advantage, 0.0]
     assert calibrate(SHE(3, 2.0), TWO_OF_THREE, advantage=truth.advantage).value == pytest.approx(2.0)
     measured = estimate_best(SHE(3, 2.0), TWO_OF_THREE, np.random.default_rng(0), 20_000)
     assert measured.advantage_interval[0] <= risk.advantage <= measured.advantage_interval[1]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import mpmath
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -24,12 +25,14 @@ from dprisk import (
     Prior,
     PureDP,
     Threat,
+    WorstCase,
     assess,
     calibrate,
     release,
 )
 from dprisk.attacks import estimate
 from dprisk.errors import DpriskError
+from dprisk.guarantees import RenyiDP
 from dprisk.mechanisms import SHE, GaussianNoise, LaplaceNoise, VectorGaussian, VectorLaplace
 from dprisk.mechanisms.numbers.additive import Additive
 from dprisk.mechanisms.numbers.noise import DensityNoise
@@ -156,6 +159,34 @@ def test_noise_keeps_a_guarantee(query: Query, guarantee: Any, size: float) -> N
         assert mechanism.guarantee().delta_at(1.0) <= GaussianDP(0.5).delta_at(1.0) * (1 + 1e-9)
 
 
+@pytest.mark.slow
+@settings(max_examples=50)
+@given(epsilon=st.floats(0, 50), exponent=st.floats(-90, -0.05))
+def test_approximate_dp_gets_the_least_gaussian_noise(epsilon: float, exponent: float) -> None:
+    """Balle and Wang 2018, Theorem 8, to 60 digits: the noise keeps delta, and a millionth less does not."""
+    delta = 10**exponent
+    mechanism = release(Count("illness", "flu"), OTHERS, RECORDS, ApproxDP(epsilon, delta))
+    assert isinstance(mechanism, Gaussian)
+    with mpmath.workdps(60):
+
+        def profile(sigma: mpmath.mpf) -> mpmath.mpf:
+            half, far = 1 / (2 * sigma), epsilon * sigma
+            return mpmath.ncdf(half - far) - mpmath.exp(epsilon) * mpmath.ncdf(-half - far)
+
+        sigma = mpmath.mpf(mechanism.sigma)
+        assert profile(sigma) <= delta
+        assert epsilon < 1e-6 or exponent < -12 or profile(sigma * (1 - mpmath.mpf("1e-6"))) > delta
+
+
+def test_approximate_dp_as_in_the_literature() -> None:
+    """The analytic Gaussian mechanism at epsilon 1, delta 1e-5, sensitivity 1; without delta it is Laplace noise."""
+    mechanism = release(Count("illness", "flu"), OTHERS, RECORDS, ApproxDP(1.0, 1e-5))
+    assert isinstance(mechanism, Gaussian)
+    assert mechanism.sigma == pytest.approx(3.730632, abs=1e-6)
+    assert isinstance(release(Count("illness", "flu"), OTHERS, RECORDS, ApproxDP(1.0)), Laplace)
+    assert isinstance(release(Histogram("illness"), OTHERS, RECORDS, ApproxDP(1.0, 1e-5)), VectorGaussian)
+
+
 def test_a_given_sensitivity_is_used_if_it_is_large_enough() -> None:
     mechanism = release(Sum("age"), OTHERS, RECORDS, PureDP(1.0), sensitivity=120)
     assert isinstance(mechanism, Laplace)
@@ -253,7 +284,7 @@ def test_records_with_the_same_answer_have_the_right_risk(
     assert risk.exact
     expected = naive.theorem_4_3(channel, weights, threat.knows.groups, success)
     assert (risk.advantage, risk.success) == pytest.approx(expected, abs=1e-5)
-    assert weights @ risk.by_record == pytest.approx(risk.advantage, abs=1e-9)
+    assert weights @ risk.average_attacker_by_record == pytest.approx(risk.advantage, abs=1e-9)
 
 
 def test_two_cells_shared_by_many_records() -> None:
@@ -358,7 +389,7 @@ def test_the_table_of_a_threat_is_a_universe() -> None:
         (lambda: release(Histogram("age", edges=[0, 95]), OTHERS, RECORDS, NOISE), r"holds \[104.0\], outside"),
         (lambda: release(Histogram("age"), OTHERS, ["20"], NOISE), r"\[30\] in the data and \['20'\] in the universe"),
         (lambda: release(Sum("age"), OTHERS, RECORDS, NOISE, sensitivity=3), "no meaning for a given noise"),
-        (lambda: release(Sum("age"), OTHERS, RECORDS, ApproxDP(1.0, 0.1)), "No noise is known here"),
+        (lambda: release(Sum("age"), OTHERS, RECORDS, RenyiDP([2.0], [1.0])), "No noise is known here"),
         (lambda: release(Sum("age"), OTHERS, RECORDS, PureDP(0.0)), "it would be infinite"),
         (lambda: release(Sum("age"), OTHERS, RECORDS, PureDP(1.0, "add-remove")), "to_replace_one"),
         (lambda: release(Sum("age"), OTHERS, [30], PureDP(1.0)), "the same for every record"),
@@ -413,7 +444,7 @@ def write(folder: Path, changes: dict[str, Any]) -> str:
     return str(path)
 
 
-PEOPLE = {
+PEOPLE: dict[str, list[Any]] = {
     "sex": ["f", "m", "f", "f", "m"],
     "age": [30.0, 71.0, 45.0, 45.5, 18.0],
     "illness": ["flu", "cold", "flu", "asthma", "flu"],
@@ -425,7 +456,7 @@ ILL = ("asthma", "cold", "flu")
 @pytest.mark.parametrize(
     ("changes", "options", "expected"),
     [
-        ({}, "", lambda: assess(SHE(3, 1.0), Threat(Prior.uniform(3)))),
+        ({}, "--prior uniform", lambda: assess(SHE(3, 1.0), Threat(Prior.uniform(3)))),
         (
             {"query": {"kind": "count", "column": "illness", "value": "flu"}, "prior": "prior.csv"},
             "--knows {folder}/groups.csv",
@@ -437,8 +468,23 @@ ILL = ("asthma", "cold", "flu")
             lambda: assess(Laplace([3, 3, 4], scale=1.0), Threat.membership(Prior([0.2, 0.2, 0.6]))),
         ),
         (
+            {"query": {"kind": "count", "column": "illness", "value": "flu"}},
+            "",
+            lambda: assess(Laplace([3, 3, 4], scale=1.0), Threat(Prior([0.2, 0.2, 0.6]))),
+        ),
+        (
+            {
+                "query": {"kind": "count", "column": "illness", "value": "flu"},
+                "noise": {"kind": "gaussian", "epsilon": 1.0, "delta": 1e-5},
+            },
+            "",
+            lambda: assess(
+                release(Count("illness", "flu"), PEOPLE, ILL, ApproxDP(1.0, 1e-5)), Threat(Prior([0.2, 0.2, 0.6], ILL))
+            ),
+        ),
+        (
             AGES | {"interval": [0, 500], "ends": "truncate"},
-            "--within 10",
+            "--within 10 --prior uniform",
             lambda: assess(
                 Laplace(np.arange(229.5, 270, 10), scale=72.0, interval=(0, 500), ends="truncate"),
                 Threat(Prior.uniform(5), success=Line(10, [20, 30, 40, 50, 60])),
@@ -461,7 +507,7 @@ ILL = ("asthma", "cold", "flu")
         ),
         (
             {"noise": {"kind": "gaussian", "mu": 0.5}, "universe": {"values": ["flu", "gout"]}},
-            "",
+            "--prior uniform",
             lambda: assess(Gaussian([0, 1], sigma=2.0), Threat(Prior.uniform(2))),
         ),
         (
@@ -470,7 +516,7 @@ ILL = ("asthma", "cold", "flu")
                 "universe": {"columns": ["sex", "illness"]},
                 "noise": {"kind": "laplace", "epsilon": 1.0, "sensitivity": 4},
             },
-            "",
+            "--prior uniform",
             lambda: assess(SHE(4, 0.5), Threat(Prior.uniform(4))),
         ),
     ],
@@ -497,6 +543,96 @@ def test_the_command_tells_what_the_library_computes(
     assert "others and one of" in run(capsys, monkeypatch, *arguments)[1]
 
 
+@pytest.mark.parametrize(
+    ("changes", "options", "about"),
+    [
+        (
+            {},
+            "",
+            "how often each occurs among them; Laplace noise, the least that keeps PureDP(epsilon=1)",
+        ),
+        ({}, "--prior uniform", "one of 3 possible records; the prior is uniform; Laplace noise"),
+        ({"prior": "prior.csv"}, "", "the prior is prior.csv"),
+        (
+            {"noise": {"kind": "gaussian", "epsilon": 1, "delta": 1e-5}},
+            "",
+            "; Gaussian noise, the least that keeps ApproxDP(epsilon=1, delta=1e-05)",
+        ),
+    ],
+)
+def test_the_answer_says_which_prior_and_which_noise(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    folder: Path,
+    changes: dict[str, Any],
+    options: str,
+    about: str,
+) -> None:
+    count = {"query": {"kind": "count", "column": "illness", "value": "flu"}}
+    arguments = ["assess", "--release", write(folder, count | changes), *options.split()]
+    assert about in run(capsys, monkeypatch, *arguments)[1]
+    assert about in json.loads(run(capsys, monkeypatch, *arguments, "--json")[1])["about"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "expected"),
+    [
+        (
+            {"query": {"kind": "count", "column": "illness", "value": "flu"}},
+            "--advantage 0.05",
+            lambda: calibrate(
+                release(Count("illness", "flu"), PEOPLE, ILL, PureDP(1.0)),
+                Threat(Prior.from_column(PEOPLE["illness"], ILL)),
+                advantage=0.05,
+            ),
+        ),
+        (
+            {"noise": {"kind": "gaussian", "sigma": 3.0}},
+            "--to-epsilon 1 --to-delta 1e-5 --prior uniform",
+            lambda: calibrate(
+                release(Histogram("illness"), PEOPLE, ILL, GaussianNoise(9.0)),
+                Threat(Prior.uniform(3, ILL)),
+                epsilon=(1.0, 1e-5),
+            ),
+        ),
+        (
+            {},
+            "--advantage 0.05",
+            lambda: calibrate(
+                release(Histogram("illness"), PEOPLE, ILL, PureDP(3.0)),
+                Threat(Prior.from_column(PEOPLE["illness"], ILL)),
+                advantage=0.05,
+            ),
+        ),
+    ],
+)
+def test_a_release_is_calibrated(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    folder: Path,
+    changes: dict[str, Any],
+    options: str,
+    expected: Callable[[], Any],
+) -> None:
+    """The noise in the file is what is looked for: any will do."""
+    arguments = ["calibrate", "--release", write(folder, changes), *options.split()]
+    told, found = json.loads(run(capsys, monkeypatch, *arguments, "--json")[1]), expected()
+    assert told[found.parameter] == pytest.approx(found.value, rel=1e-9)
+    assert told["advantage"] == pytest.approx(found.advantage, rel=1e-9)
+    assert "least that keeps" not in told["about"]
+
+
+def test_what_can_only_be_estimated_is_calibrated_by_its_guarantee() -> None:
+    """Never too little noise: the estimate at the noise found keeps the goal with room to spare."""
+    mechanism = release(Histogram("illness"), PEOPLE, ILL, PureDP(3.0))
+    threat = Threat(Prior.from_column(PEOPLE["illness"], ILL))
+    found = calibrate(mechanism, threat, advantage=0.05)
+    assert isinstance(found.risk, WorstCase)
+    assert found.advantage == assess(found.subject.guarantee(), threat).advantage <= 0.05
+    assert assess(found.subject, threat, runs=20_000).advantage_interval[1] <= 0.05
+    assert ("at most: the worst that the guarantee allows") in [row[2] for row in found.rows]
+
+
 def threat_on(*known: str) -> Threat:
     return Threat.attributes(PEOPLE, known=known, secret=["age"])
 
@@ -512,17 +648,19 @@ def threat_on(*known: str) -> Threat:
         ({"query": {"kind": "count", "column": "sex"}}, "", "`query` lacks `value`; it takes kind, column, value"),
         ({"query": {"kind": "sum", "column": "age", "top": 9}}, "", "unknown name `top`; it takes kind, column, low"),
         ({"query": {"kind": "sum", "column": "sex"}, "universe": {"range": [1, 2]}}, "", "`sex` must be a number"),
-        ({"query": {"kind": "histogram", "column": "job"}}, "", "needs one column 'job'"),
-        ({"query": {"kind": "sum", "column": ["age"]}, "universe": {"range": [1, 2]}}, "", "needs one column ['age']"),
+        ({"query": {"kind": "histogram", "column": "job"}}, "", "no column `job`; it has `sex`, `age`, `illness`"),
+        ({"query": {"kind": "sum", "column": ["age"]}, "universe": {"range": [1, 2]}}, "", "the query is a name"),
         ({"noise": {"kind": "cauchy"}}, "", "`noise` needs a `kind`, one of laplace, gaussian"),
         ({"noise": {"kind": "laplace"}}, "", "needs exactly one of scale, epsilon"),
-        ({"noise": {"kind": "gaussian", "epsilon": 1}}, "", "unknown name `epsilon`; it takes kind, sigma, mu, rho"),
+        ({"noise": {"kind": "gaussian", "epsilon": 1}}, "", "exactly one of sigma, mu, rho, epsilon with delta"),
+        ({"noise": {"kind": "gaussian", "epsilon": 1, "delta": 0}}, "", "No Gaussian noise keeps delta 0"),
         ({"noise": {"kind": "laplace", "scale": "big"}}, "", "scale must be a number"),
         ({"noise": {"kind": "laplace", "epsilon": 1, "sensitivity": 1}}, "", "change the answer by 2 (L1)"),
         ({"universe": {}}, "", "has exactly one of columns, values, range"),
         ({"universe": {"columns": ["sex"], "step": 2}}, "", "has exactly one of columns, values, range"),
         ({"universe": "everybody"}, "", "`universe` must hold names with values; it takes columns"),
-        ({"universe": {"columns": ["job"]}}, "", "needs one column 'job'"),
+        ({"universe": {"columns": ["job"]}}, "", "no column `job`; it has `sex`, `age`, `illness`"),
+        ({"universe": {"columns": [3]}}, "", "columns are names, got [3]"),
         ({"universe": {"columns": []}}, "", "`universe` names no columns"),
         ({"universe": {"range": [3, 2]}}, "", "finite low < high"),
         ({"universe": {"range": 3}}, "", "range is a pair [low, high]"),
@@ -535,7 +673,11 @@ def threat_on(*known: str) -> Threat:
         ({"prior": 3}, "", "`prior` is a text"),
         ({"prior": "data"}, "--prior uniform", "names a prior; leave --prior out"),
         ({"prior": "nowhere.csv"}, "", "There is no file"),
-        ({"universe": {"values": ["flu", "cold"]}}, "--prior data", "['asthma'], which is not among the labels"),
+        (
+            {"universe": {"values": ["flu", "cold"]}},
+            "--prior data",
+            "hold 'asthma', which is none of",
+        ),
         ({"universe": {"values": ["flu", "cold", "asthma"]}, "prior": "prior.csv"}, "", "'flu' here is 'asthma' there"),
         ({"interval": [0, 1]}, "", "An interval is for queries that answer with one number"),
         ({}, "--prior nowhere.csv", "There is no file nowhere.csv"),
@@ -588,7 +730,7 @@ def test_a_file_that_cannot_be_read(
 
 def test_the_example_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     example = Path(__file__).parents[1] / "docs" / "examples" / "histogram.toml"
-    told = json.loads(run(capsys, monkeypatch, "assess", "--release", str(example), "--json")[1])
+    told = json.loads(run(capsys, monkeypatch, "assess", "--release", str(example), "--prior", "uniform", "--json")[1])
     assert told["advantage"] == pytest.approx(assess(SHE(4, 1.0), Threat(Prior.uniform(4))).advantage)
     assert told["inputs"]["query"] == "histogram of illness"
 

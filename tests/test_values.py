@@ -211,7 +211,7 @@ def test_a_value_cannot_be_changed(value: Value) -> None:
             setattr(value, name, 0)
         with pytest.raises(AttributeError):
             delattr(value, name)
-    for held in vars(value).values():
+    for held in (vars(value)[name] for name in value._own):  # not what another test made it derive
         assert not isinstance(held, np.ndarray) or not held.flags.writeable
 
 
@@ -275,6 +275,7 @@ def test_no_method_that_returns_a_mechanism_is_forgotten() -> None:
     aside = {
         "averaged",
         "viewed",
+        "laws",
         "on_means",
         "from_distances",
         "on_line",
@@ -319,6 +320,35 @@ def test_a_prior_in_another_order_is_refused_everywhere(value: Mechanism) -> Non
     wrapped = Product(named, GRR(3, 1.0)) if isinstance(named, Product) else named.repeat(2)
     with pytest.raises(DpriskError, match="same order"):
         assess(wrapped, threat)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (
+            lambda: assess(GRR(3, 1.0).labelled(NAMES), Threat(Prior.uniform(3, NAMES[::-1]))),
+            r"give the probabilities in the mechanism's order, as in Prior.from_counts\(counts, mechanism.labels\)",
+        ),
+        (
+            lambda: assess(GRR(3, 1.0).labelled(NAMES), Threat(Prior.uniform(3, ["a", "b", "c"]))),
+            r"a prior over the mechanism's records is Prior.from_column\(values, mechanism.labels\)",
+        ),
+        (
+            lambda: assess(
+                Exponential(np.zeros((3, 3)), 1.0).labelled(NAMES), Threat(Prior.uniform(3, ["a", "b", "c"]))
+            ),
+            r"make the mechanism with nodes=prior.labels",
+        ),
+        (lambda: assess(GRR, Threat(Prior.uniform(3))), r"is a kind, not one of them; make one: GRR\(size, epsilon\)"),
+        (lambda: assess(Laplace, Threat(Prior.uniform(3))), r"make one: Laplace\(positions, \.\.\.\)"),
+        (lambda: assess(PureDP, Threat(Prior.uniform(3))), r"make one: PureDP\(epsilon, \.\.\.\)"),
+        (lambda: GRR(3, 1.0).replace(foo=4), "GRR is not made with 'foo'; it takes size, epsilon"),
+        (lambda: Prior.uniform(3).replace(size=4), "Prior is not made with 'size'; it takes weights, labels"),
+    ],
+)
+def test_advice_fits_the_situation(wrong: Callable[[], object], message: str) -> None:
+    with pytest.raises(DpriskError, match=message):
+        wrong()
 
 
 def test_the_wrong_calibrations_of_a_reversed_prior_are_refused() -> None:

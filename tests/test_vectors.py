@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from dprisk import GRR, Gaussian, GaussianDP, Line, Mechanism, Prior, Threat, as
 from dprisk.attacks import OptimalAttack, SimplifiedAttack, estimate
 from dprisk.errors import MechanismError, ParameterError, ThreatError
 from dprisk.exact.independent_scores import largest_score_advantage, right_angled_lengths
-from dprisk.mechanisms import Product, Repeated, VectorGaussian, VectorLaplace
+from dprisk.mechanisms import Product, Repeated, VectorGaussian, VectorLaplace, vectors
 from dprisk.types import FloatArray
 
 MEANS = np.array([[1.0, 0.0, 2.0], [0.5, -1.0, 2.0], [0.0, 3.0, 2.0], [0.25, 0.0, 2.0]])
@@ -298,7 +299,7 @@ def test_only_means_at_right_angles_are_taken_for_such() -> None:
 
 def test_other_threats_are_estimated() -> None:
     release = VectorGaussian(np.eye(4), 0.5)
-    for threat in (Threat(Prior.zipf(4)), Threat(Prior.uniform(4), "all"), Threat(Prior.uniform(4), success=Line(0.5))):
+    for threat in (Threat(Prior.zipf(4)), Threat(Prior.uniform(4), "all"), Threat(Prior.uniform(4), success=Line(1.0))):
         assert not assess(release, threat, runs=100).exact
     padded = assess(VectorGaussian(np.eye(4)[[0, 1, 2, 3, 3]] + 0.0, 0.5), Threat(Prior([0.25] * 4 + [0.0])))
     assert padded.exact
@@ -414,3 +415,18 @@ def test_the_rule_is_best_where_the_paper_may_say_so() -> None:
         outputs = release.sample(rng.integers(len(means), size=500), rng)
         guesses = SimplifiedAttack(release, threat, norms).guess(outputs, rng)
         assert np.array_equal(guesses, OptimalAttack(release, threat).guess(outputs, rng))
+
+
+def test_equal_means_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    for rows in (rng.integers(-1, 2, size=(60, 3)) * 0.5, np.eye(5)[rng.integers(5, size=40)], np.zeros((3, 2)) * -1.0):
+        for secret in (rng, _AllAlike()):  # the second gives every row the same number
+            monkeypatch.setattr(np.random, "default_rng", lambda seed, secret=secret: secret)
+            distinct, place = vectors._distinct_rows(np.asarray(rows, dtype=float))
+            assert np.array_equal(distinct[place], rows)
+            assert len(distinct) == len(np.unique(rows + 0.0, axis=0))
+
+
+class _AllAlike:
+    def integers(self, low: int, high: int, size: int, dtype: type[np.uint64]) -> Any:
+        return np.zeros(size, dtype=dtype)

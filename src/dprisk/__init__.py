@@ -2,7 +2,7 @@
 
 >>> from dprisk import GRR, Prior, Threat, assess
 >>> print(assess(GRR(100, epsilon=2.0), Threat(Prior.uniform(100))).sentence())
-Of 1000 people like this one, an attacker guesses 69 right after seeing the report, 10 without it; taking part adds 59.
+An attacker can be right about 69 of 1000 people who took part, and about 10 of 1000 who did not: taking part adds 59.
 
 Everything here is loaded when it is first used; `__init__.pyi` says where it lives.
 """

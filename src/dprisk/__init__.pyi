@@ -17,6 +17,8 @@ from .mechanisms import (
     SubsetSelection,
 )
 from .releases import release
+from .surveys import Survey
+from .sweeps import Sweep, sweep
 from .threat import Attributes, Density, Knowledge, Line, Prior, Ring, Threat
 
 __version__: str
@@ -49,6 +51,8 @@ __all__ = [
     "Ring",
     "Risk",
     "SubsetSelection",
+    "Survey",
+    "Sweep",
     "Threat",
     "WorstCase",
     "assess",
@@ -58,4 +62,5 @@ __all__ = [
     "central",
     "dp_sgd",
     "release",
+    "sweep",
 ]

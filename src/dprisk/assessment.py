@@ -8,13 +8,14 @@ from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 
-from dprisk.attacks import estimate
+from dprisk.attacks import NAMED, estimate, make
+from dprisk.attacks.value import exact_value
 from dprisk.errors import ThreatError, TooLargeError, fail, require
 from dprisk.mechanisms import Mechanism
-from dprisk.risks import Assessment, GroupRisk, Risk, WorstCase, computed
+from dprisk.risks import Assessment, AttackRisk, GroupRisk, RecordRisk, Risk, WorstCase, computed
 from dprisk.threat import Threat
 
-__all__ = ["Assessment", "GroupRisk", "Risk", "WorstCase", "assess"]
+__all__ = ["Assessment", "AttackRisk", "GroupRisk", "RecordRisk", "Risk", "WorstCase", "assess"]
 
 
 class Settings(TypedDict, total=False):
@@ -28,6 +29,10 @@ class Settings(TypedDict, total=False):
 
 
 @overload
+def assess(
+    subject: Mechanism, threat: Threat, *, attack: str | estimate.Guesser, **settings: Unpack[Settings]
+) -> AttackRisk: ...
+@overload
 def assess(subject: Mechanism, threat: Threat, **settings: Unpack[Settings]) -> Risk: ...
 @overload
 def assess(subject: Any, threat: Threat, **settings: Unpack[Settings]) -> WorstCase: ...
@@ -35,12 +40,13 @@ def assess(
     subject: Any,
     threat: Threat,
     *,
+    attack: str | estimate.Guesser | None = None,
     runs: int | None = None,
     alpha: float | None = None,
     seed: np.random.Generator | int | None = None,
     thorough: bool = False,
     progress: estimate.Progress | None = None,
-) -> Risk | WorstCase:
+) -> Risk | WorstCase | AttackRisk:
     """The best attacker's advantage and success against a mechanism, or against anything that keeps a guarantee.
 
     A mechanism: exact wherever there is a closed form or the outputs can be listed; between certified bounds for
@@ -50,18 +56,25 @@ def assess(
     wanted, and the advantage so far.
     A guarantee (or a dp_accounting event or privacy loss distribution, an Opacus accountant, an OpenDP measurement):
     every bound that applies, and the tightest; `thorough` solves larger optimisation problems too.
+    With an `attack` (a name of `dprisk.attacks.NAMED`, or anything that guesses), what that one attacker gains from a
+    mechanism: exact where its guesses are known as chances and the outputs can be listed or a formula applies,
+    otherwise measured in so many `runs`.
 
     >>> from dprisk import GRR, Prior, PureDP, Threat
     >>> assess(GRR(100, epsilon=2.0), Threat(Prior.uniform(100)))
     Risk(advantage=0.0594532, success=0.0694532, baseline=0.01, exact)
     >>> assess(PureDP(1.0), Threat(Prior.zipf(10)))
     WorstCase(advantage<=0.156465, success<=0.374394, baseline=0.341417, by dprisk, theory 3.2)
+    >>> assess(GRR(100, epsilon=2.0), Threat(Prior.zipf(100)), attack="PRIOR")
+    AttackRisk(PRIOR, advantage=0, success=0.192776, exact)
     """
     if not isinstance(threat, Threat):
         fail(f"The second argument is a Threat, not {type(threat).__name__}.", ThreatError)
     given: dict[str, Any] = {"runs": runs, "alpha": alpha, "seed": seed}
     drawn = {name: value for name, value in given.items() if value is not None}
     settings = _checked(**drawn) if drawn else None
+    if attack is not None:
+        return _of_attack(attack, subject, threat, settings or _checked())
     try:
         found = computed(subject, threat, thorough)
     except TooLargeError:
@@ -72,6 +85,23 @@ def assess(
         f"leave out {', '.join(drawn)}.",
     )
     return found
+
+
+def _of_attack(
+    attack: str | estimate.Guesser,
+    subject: Any,
+    threat: Threat,
+    settings: tuple[np.random.Generator, int | None, float],
+) -> AttackRisk:
+    kind = type(subject).__name__
+    require(isinstance(subject, Mechanism), f"An attack is on a mechanism; a {kind} has no outputs to guess from.")
+    threat.require_listed()
+    name = NAMED[attack].name if isinstance(attack, str) else type(attack).__name__
+    guesser = make(attack, subject, threat) if isinstance(attack, str) else attack
+    told = f"An attack is a name such as 'UNI' or has a method `guess`, not {attack!r}."
+    require(callable(getattr(guesser, "guess", None)), told)
+    value = exact_value(guesser, subject, threat)
+    return AttackRisk(name, subject, threat, value or estimate.measure(guesser, subject, threat, *settings))
 
 
 def _checked(

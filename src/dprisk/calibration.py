@@ -8,16 +8,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
+import numpy as np
+
 from dprisk.answers import Answer, Row
-from dprisk.errors import ParameterError, as_number, require
-from dprisk.risks import Assessment, computed, risk_of
-from dprisk.search import Found, Measure, required_parameter, weakest
+from dprisk.comparisons import Compared, Comparisons
+from dprisk.errors import DpriskError, ParameterError, as_number, fail, require
+from dprisk.mechanisms import Mechanism
+from dprisk.pictures import Curve, Curves, draw
+from dprisk.pictures.picture import GREY
+from dprisk.risks import Assessment, WorstCase, at_most, risk_of
+from dprisk.rounding import plain, significant_down, significant_up, written_out
+from dprisk.search import LARGEST, SMALLEST, Found, Measure, Progress, required_parameter, weakest
+from dprisk.sweeps import sweep
 from dprisk.threat import Threat
 from dprisk.values import Adjustable, Parameter
+
+POINTS = 25  # of the curve that is drawn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +39,7 @@ class Alternative(Found):
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Calibration(Found, Answer):
+class Calibration(Found, Compared, Answer):
     """The weakest noise found that keeps the goal: the `value` of the parameter, and the `subject` that has it.
 
     It is `unlimited` if the goal is kept however weak the noise is.
@@ -52,8 +62,11 @@ class Calibration(Found, Answer):
 
     @cached_property
     def risk(self) -> Assessment | None:
-        """The assessment at the parameter found, where there is a threat."""
-        return None if self.threat is None else computed(self.subject, self.threat)
+        """The assessment at the parameter found, where there is a threat.
+
+        Of a mechanism whose risk can only be estimated it is the worst that its guarantee allows.
+        """
+        return None if self.threat is None else at_most(self.subject, self.threat)
 
     @cached_property
     def achieved(self) -> dict[str, float]:
@@ -77,11 +90,20 @@ class Calibration(Found, Answer):
         """What the advantage is computed by."""
         return "total variation" if self.risk is None else self.risk.source
 
-    @cached_property
+    @property
     def alternatives(self) -> tuple[Alternative, ...]:
         """What worst-case membership and ReRo calibration would choose for the same tolerated advantage."""
+        return tuple(other for other in self._others if isinstance(other, Alternative))
+
+    @property
+    def without_answer(self) -> dict[str, str]:
+        """The ways to calibrate that find no noise for the same tolerated advantage, and why."""
+        return dict(other for other in self._others if not isinstance(other, Alternative))
+
+    @cached_property
+    def _others(self) -> list[Alternative | tuple[str, str]]:
         if self.threat is None or self.kind != "advantage":
-            return ()
+            return []
         baseline = min(1.0, self.threat.baseline)
         other: list[tuple[str, str, Measure, float]] = [
             ("membership", f"total variation <= {self.target:g}", _total_variation, self.target),
@@ -92,20 +114,36 @@ class Calibration(Found, Answer):
                 min(1.0, baseline + self.target),
             ),
         ]
-        return tuple(
-            Alternative(**vars(weakest(self.template, measure, target)), name=name, meaning=meaning)
-            for name, meaning, measure, target in other
-        )
+        if self.target > baseline:  # RAD Figure 2 keeps the success itself, which no noise brings below the baseline
+            meaning = f"1 - f(baseline) <= {self.target:g}, as RAD Figure 2 has it"
+            other.append(("ReRo itself", meaning, lambda it: _true_positive_rate(it, baseline), self.target))
+        found: list[Alternative | tuple[str, str]] = []
+        for name, meaning, measure, target in other:
+            try:
+                found.append(Alternative(**vars(weakest(self.template, measure, target)), name=name, meaning=meaning))
+            except DpriskError as problem:  # of that way to calibrate, not of what was found
+                found.append((name, str(problem)))
+        return found
 
     @cached_property
     def utility(self) -> dict[str, float]:
         """What the noise costs, here and under the alternatives: smaller is better."""
-        chosen = {"": self.subject} | {f" by {other.name}": other.subject for other in self.alternatives}
+        found = {"": self, **{f" by {other.name}": other for other in self.alternatives}}
+        chosen = {by: choice.subject for by, choice in found.items() if not choice.unlimited}
         return {name + by: number for by, subject in chosen.items() for name, number in subject.error().items()}
 
     @property
+    def _promises(self) -> Any:
+        return self.subject
+
+    @cached_property
+    def comparisons(self) -> Comparisons | None:
+        """As of any answer; None where the goal needs no noise, so that there is nothing to promise."""
+        return None if self.unlimited else super().comparisons
+
+    @property
     def about(self) -> str:
-        return str(self.subject.brief())
+        return f"{type(self.template).__name__}, any {self.parameter}" if self.unlimited else str(self.subject.brief())
 
     @property
     def numbers(self) -> dict[str, Any]:
@@ -113,23 +151,61 @@ class Calibration(Found, Answer):
 
     @property
     def rows(self) -> list[Row]:
+        scale = f", {self.template.units}" if self.template.units else ""
         return [
-            (self.parameter, _shown(self), f"keeps {self.goal}"),
-            *((f"achieved {what}", f"{number:.6g}", "") for what, number in self.achieved.items()),
-            *((f"{self.parameter} by {other.name}", _shown(other), other.meaning) for other in self.alternatives),
-            *((what, f"{number:.6g}", "") for what, number in self.utility.items()),
+            (self.parameter, self._shown(self), f"keeps {self.goal}{'' if self._knob.rises else scale}"),
+            *((f"achieved {what}", plain(number), self._how(what)) for what, number in self.achieved.items()),
+            *((f"{self.parameter} by {other.name}", self._shown(other), other.meaning) for other in self.alternatives),
+            *((f"{self.parameter} by {name}", "none", why) for name, why in self.without_answer.items()),
+            *((what, written_out(f"{number:.4g}"), self.template.units) for what, number in self.utility.items()),
+            *([] if self.unlimited else self._comparison_rows),
         ]
+
+    def _how(self, what: str) -> str:
+        """What is said beside an achieved number: of a mechanism it is exact unless the guarantee stands in for it."""
+        stands_in = isinstance(self.risk, WorstCase) and isinstance(self.subject, Mechanism)
+        return "at most: the worst that the guarantee allows" if stands_in and what != "baseline" else ""
+
+    def _shown(self, found: Found) -> str:
+        """A parameter rounded to the safe side."""
+        if found.unlimited:
+            return "any"
+        return significant_down(found.value, 4) if self._knob.rises else significant_up(found.value, 4)
 
     def sentence(self) -> str:
         """What to choose, rounded to the safe side, so that the printed number keeps the promise too."""
         goal = f"the advantage at or below {100 * self.target:g} points" if self.kind == "advantage" else self.goal
+        if self.unlimited and self._knob.wavers:
+            return f"Every {self.parameter} that was tried, from {SMALLEST:g} to {LARGEST:g}, keeps {goal}."
         if self.unlimited:
             return f"Any {self.parameter} keeps {goal}: this goal needs no noise."
         digits = 10.0 ** (2 - math.floor(math.log10(self.value)))
         if self._knob.rises:
-            less = "" if self._knob.jumps else " or less"
+            less = "" if self._knob.jumps or self._knob.wavers else " or less"
             return f"To keep {goal}, choose {self.parameter} {math.floor(self.value * digits) / digits:g}{less}."
-        return f"To keep {goal}, choose {self.parameter} {math.ceil(self.value * digits) / digits:g} or more."
+        more = "" if self._knob.wavers else " or more"
+        return f"To keep {goal}, choose {self.parameter} {math.ceil(self.value * digits) / digits:g}{more}."
+
+    def picture(self) -> Curves:
+        """What `plot` draws, as plain data."""
+        if self.threat is None:
+            fail("Without a threat there is no curve to draw: calibrate against one.")
+        require(not self.unlimited, "This goal needs no noise, so there is no curve that crosses it.")
+        values = self.value * np.linspace(*((0.1, 2.0) if self._knob.rises else (0.4, 3.0)), POINTS)
+        which = "success" if self.kind == "success" else "advantage"
+        turned: dict[str, Any] = {self.parameter: sorted({*values.tolist(), self.value})}
+        drawn: Any = sweep(self.template, self.threat, **turned).picture(which)
+        (panel,), curves = drawn.panels, drawn.panels[0].curves
+        if self.kind == which:
+            ends = (min(curves[0].x), max(curves[0].x))
+            curves = (*curves, Curve(f"tolerated: {self.target:g}", ends, (self.target,) * 2, GREY, dashed=True))
+        return Curves(
+            drawn.heading, drawn.across, (replace(panel, curves=curves),), mark=(self.value, self.achieved[which])
+        )
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the risk over the parameter with matplotlib, with the goal and what was found; returns the axes."""
+        return draw(self.picture(), ax)
 
     def to_dict(self) -> dict[str, Any]:
         return super().to_dict() | {
@@ -138,8 +214,10 @@ class Calibration(Found, Answer):
             "target": self.target,
             "bound": self.bound,
             "source": self.source,
+            "without_answer": self.without_answer,
             "alternatives": {other.name: None if other.unlimited else other.value for other in self.alternatives},
             "utility": self.utility,
+            "comparisons": self.compared or None,
         }
 
     def __repr__(self) -> str:
@@ -155,14 +233,21 @@ def calibrate(
     success: float | None = None,
     tpr_at_fpr: tuple[float, float] | None = None,
     epsilon: float | tuple[float, float] | None = None,
+    progress: Progress | None = None,
 ) -> Calibration:
     """The weakest noise that keeps one goal.
 
     `template` is a mechanism, a release or a guarantee with any value of its parameter, or `DPSGD`; the parameter found
     is the one that it is made with (the nominal epsilon, where that differs from the true one). The goal is an
-    advantage or a success against the threat, a true positive rate at a false positive rate, or an epsilon (with a
+    advantage or a success against the threat (of a mechanism whose risk can only be estimated, the worst that its
+    guarantee allows), a true positive rate at a false positive rate, or an epsilon (with a
     delta, as a pair). Without a threat, the advantage is that of telling two neighbouring data sets apart: the total
-    variation.
+    variation. `progress` is told each value that is tried, and what the goal limits there.
+
+    More noise than was found keeps the goal too, with two exceptions, for which the answer is the value found and no
+    other: sizes that follow from epsilon by rounding, and risks that may fall again as noise gets weaker (outputs kept
+    in an interval, the exponential mechanism). For these, stronger noise is looked at in steps, up to where it is
+    proven to keep the goal.
 
     >>> from dprisk import GRR, Prior, Threat
     >>> calibrate(GRR(100, epsilon=1.0), Threat(Prior.uniform(100)), advantage=0.1)
@@ -173,7 +258,7 @@ def calibrate(
     require(threat is None or isinstance(threat, Threat), f"A {type(threat).__name__} is not a Threat.", ParameterError)
     require(len(given) == 1, f"Give exactly one goal of {', '.join(goals)}; got {', '.join(given) or 'none'}.")
     measure, target, goal = _goal(given[0], goals[given[0]], threat)
-    found = weakest(template, measure, target)
+    found = weakest(template, measure, target, progress)
     return Calibration(**vars(found), template=template, threat=threat, kind=given[0], goal=goal, target=target)
 
 
@@ -217,7 +302,3 @@ def _total_variation(subject: Any) -> float:
 
 def _true_positive_rate(subject: Any, false_positive_rate: float) -> float:
     return 1 - float(subject.guarantee().tradeoff(false_positive_rate))
-
-
-def _shown(found: Found) -> str:
-    return "any" if found.unlimited else f"{found.value:.6g}"

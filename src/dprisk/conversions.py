@@ -6,7 +6,7 @@ All are for replacement of one record and hold for every mechanism with the guar
 import math
 
 from dprisk.bounds.papers import posterior as posterior
-from dprisk.errors import as_epsilon, require
+from dprisk.errors import as_epsilon, as_whole, require
 from dprisk.guarantees import Guarantee
 
 
@@ -18,6 +18,16 @@ def membership_advantage(guarantee: Guarantee) -> float:
 def attribute_advantage(guarantee: Guarantee, collision_probability: float) -> float:
     """The advantage of guessing an attribute, whatever else is known: TV (1 - kappa_pi) (RAD Theorem 4.2)."""
     return guarantee.total_variation * (1 - collision_probability)
+
+
+def attribute_advantage_through_membership(membership: float, values: int) -> float:
+    """The advantage of guessing an attribute by trying one of its values on a membership attack: membership / values.
+
+    WPES'24 Theorem 4.13, for an attribute of so many equally likely values: the attack draws a value, asks whether the
+    record with it took part, and answers only if so. What that one attack gains, not what attackers can gain at most.
+    """
+    require(0 <= membership <= 1, f"A membership advantage must lie in [0, 1], got {membership}")
+    return membership / as_whole("values", values)
 
 
 def true_positive_rate(guarantee: Guarantee, false_positive_rate: float) -> float:
@@ -66,6 +76,9 @@ def bits_leaked(epsilon: float, probability: float) -> float:
     log2(e^eps (1/alpha - 1) + 1) (Swanberg et al., section 3.2).
     """
     require(0 < probability <= 1, f"A probability must lie in (0, 1], got {probability}")
-    # log2(e^eps (1/a - 1) + 1), with e^eps taken out so that it cannot overflow
-    epsilon = as_epsilon(epsilon)
-    return epsilon / math.log(2) + math.log2(1 / probability - 1 + math.exp(-epsilon))
+    if probability == 1:
+        return 0.0
+    log_odds = as_epsilon(epsilon) + math.log1p(-probability) - math.log(probability)
+    return (max(log_odds, 0.0) + math.log1p(math.exp(-abs(log_odds)))) / math.log(
+        2
+    )  # without e^eps, which may overflow

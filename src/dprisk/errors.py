@@ -47,6 +47,10 @@ class TargetError(DpriskError, ValueError):
     """This cannot be audited as it is given, or its outputs cannot be compared."""
 
 
+class MissingPackageError(DpriskError, ImportError):
+    """An optional package is needed and not installed; the message says which."""
+
+
 class AuditedCodeError(DpriskError, RuntimeError):
     """The audited code failed or did not return in time: a finding of its own, not an error of the audit.
 

@@ -20,18 +20,20 @@ from pathlib import Path
 from typing import Any
 
 from dprisk.catalogue import NOISES, QUERIES, Catalogue, Entry
+from dprisk.csv_files import CsvFile, require_file
 from dprisk.errors import InputFileError, as_number, fail, require
 from dprisk.guarantees import Guarantee
 from dprisk.mechanisms import Mechanism
 from dprisk.mechanisms.numbers.noise import Noise
 from dprisk.releases import release
 from dprisk.releases.queries import Query, Sum
-from dprisk.tables import encode, listed, natural, numbers, read_csv, require_file, rows_of
+from dprisk.tables import encode, listed, natural, rows_of
 from dprisk.threat.prior import Prior
 
 _require = partial(require, error=InputFileError)
 Options = dict[str, Any]
 Columns = dict[str, list[Any]]
+_OTHER_PRIOR = "say what is believed instead, as in --prior uniform."
 MOST_RECORDS = 10_000_000  # in a range
 
 
@@ -46,6 +48,7 @@ class ReleaseFile:
     query: Query
     data: Columns
     table: Columns
+    noise: Noise | Guarantee
     mechanism: Mechanism
     prior: str | None
     folder: Path
@@ -60,10 +63,26 @@ class ReleaseFile:
         """Whether the records are numbers: then they have a distance."""
         return all(isinstance(label, int | float) for label in self.mechanism.labels or ())
 
+    def describe(self, prior: str, any_noise: bool) -> str:
+        """In a sentence; `prior` is as on the command line, and with `any_noise` that of the file is left out."""
+        common = "the prior is how often each occurs among them" if prior == "data" else f"the prior is {prior}"
+        told = f"{self.query.describe()}, over {self.others} others and one of {self.mechanism.size} possible records; "
+        if any_noise or not isinstance(self.noise, Guarantee):
+            return told + common
+        kind = type(self.mechanism).__name__.removeprefix("Vector")
+        return f"{told}{common}; {kind} noise, the least that keeps {self.noise!r}"
+
     def prior_from_data(self) -> Prior:
         """How often each record occurs among everybody else."""
         names = list(self.table)
+        lacking = [name for name in names if name not in self.data]
+        if lacking:
+            fail(f"The data do not tell how common each record is: they have no column {lacking[0]!r}; {_OTHER_PRIOR}")
         rows = self.data[names[0]] if len(names) == 1 else rows_of(self.data, names)
+        odd = set(rows) - set(self.mechanism.labels or ())
+        if odd:
+            first = next(row for row in rows if row in odd)
+            fail(f"The data hold {first!r}, which is none of the possible records; {_OTHER_PRIOR}")
         return Prior.from_column(rows, self.mechanism.labels)
 
 
@@ -87,7 +106,7 @@ def read_release(path: str | Path) -> ReleaseFile:
         interval=given.get("interval"),
         ends=given.get("ends", "clamp"),
     )
-    return ReleaseFile(query, data, table, mechanism, prior, path.parent)
+    return ReleaseFile(query, data, table, noise, mechanism, prior, path.parent)
 
 
 def _document(path: Path) -> Options:
@@ -118,8 +137,9 @@ def _kind(given: Any, where: str, register: Catalogue, also: tuple[str, ...] = (
     entry = register[kind]
     _check(given, where, ("kind", *entry.needs), (*(name for name in entry.takes if name not in entry.needs), *also))
     options = {name: value for name, value in given.items() if name in entry.takes}
-    alternatives = f"{where} needs exactly one of {', '.join(entry.takes)}."
-    _require(len(options) == 1 or not entry.one_of, alternatives)
+    _require(
+        not entry.one_of or set(options) in map(set, entry.one_of), f"{where} needs exactly one of {entry.ways()}."
+    )
     return entry, options
 
 
@@ -138,44 +158,61 @@ def _noise(given: Any, path: Path) -> tuple[Noise | Guarantee, float | None]:
 def _tables(data: Any, universe: Any, query: Query, numeric: tuple[str, ...], path: Path) -> tuple[Columns, Columns]:
     """Everybody else and the possible records, by column."""
     where = f"{path}: `universe`"
-    texts = read_csv(_beside(path, data, "data"))
+    _require(_are_texts(query.looks_at), f"{path}: a column of the query is a name.")
+    file = CsvFile.open(_beside(path, data, "data"))
     if universe == "data":
-        universe = {"columns": list(texts)}
+        universe = {"columns": list(file.header)}
     _check(universe, where, (), ("columns", "values", "range", "step", "file"))
     named = [name for name in ("columns", "values", "range", "file") if name in universe]
     _require(
         len(named) == 1 and ("step" not in universe or named == ["range"]),
         f'{where} is "data" or has exactly one of columns, values, range (perhaps with a step) and file.',
     )
-    listed_texts = read_csv(_beside(path, universe["file"], "file")) if named == ["file"] else {}
-    people, records = _typed(texts, listed_texts, numeric, path)
     if named == ["file"]:
-        return people, records
+        listing = CsvFile.open(_beside(path, universe["file"], "file"))
+        also = [name for name in listing.header if file.has(name)]  # what the data say of the records: a prior
+        return _typed(file, (*query.looks_at, *also), listing, numeric)
     if named == ["columns"]:
         names = [universe["columns"]] if isinstance(universe["columns"], str) else listed(universe["columns"])
         _require(len(names) > 0, f"{where} names no columns.")
+        _require(_are_texts(names), f"{where}: columns are names, got {names!r}.")
+        people, _ = _typed(file, (*query.looks_at, *names), None, numeric)
         distinct = encode(rows_of(people, names))[1]
         return people, {name: [row[place] for row in distinct] for place, name in enumerate(names)}
     _require(
         len(query.looks_at) == 1, f"{where}: values and range are for a query of one column; give columns or a file."
     )
-    rows_of(people, query.looks_at)  # refuses what is no column
+    people, _ = _typed(file, query.looks_at, None, numeric)
     return people, {query.looks_at[0]: listed(universe["values"]) if "values" in named else _range(universe, where)}
 
 
-def _typed(people: Columns, records: Columns, numeric: tuple[str, ...], path: Path) -> tuple[Columns, Columns]:
-    """Text as numbers where it is so in both tables, so that equal values stay equal."""
-    typed: tuple[Columns, Columns] = {}, {}
-    for name in dict.fromkeys((*people, *records)):
-        both = [*people.get(name, ()), *records.get(name, ())]
+def _are_texts(values: Sequence[Any]) -> bool:
+    return all(isinstance(value, str) for value in values)
+
+
+def _typed(
+    data: CsvFile, names: Sequence[str], listing: CsvFile | None, numeric: tuple[str, ...]
+) -> tuple[Columns, Columns]:
+    """Some columns of the data and all of the listed records, as numbers where it is so in both, so that equal values
+    stay equal."""
+    texts = data.columns(list(dict.fromkeys(names)))
+    rows = {} if listing is None else listing.columns()
+    people: Columns = {}
+    records: Columns = {}
+    for name in dict.fromkeys((*texts, *rows)):
+        both = [*texts.get(name, ()), *rows.get(name, ())]
         values = natural(both)
         if name in numeric and isinstance(values[0], str):
-            values = numbers(both, name, path)
-        cut = len(people.get(name, ()))
-        for table, here, part in ((typed[0], people, values[:cut]), (typed[1], records, values[cut:])):
-            if name in here:
-                table[name] = part
-    return typed
+            parts = ((data, texts), (listing, rows))
+            values = [
+                number for file, held in parts if file and name in held for number in file.numbers(held[name], name)
+            ]
+        cut = len(texts.get(name, ()))
+        if name in texts:
+            people[name] = values[:cut]
+        if name in rows:
+            records[name] = values[cut:]
+    return people, records
 
 
 def _range(universe: Mapping[str, Any], where: str) -> list[Any]:

@@ -3,6 +3,22 @@
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
+ULP = 2.0**-52
+FEW_STEPS = 32  # of arithmetic, in any formula of the register
+
+
+def outward(bound: float, terms: int) -> float:
+    """An upper bound with what floats may have lost on the way to it put on top.
+
+    That is relative to the bound for a sum of so many terms and a few steps more, and absolute for differences from 1.
+    """
+    return bound * (1 + (terms + FEW_STEPS) * ULP) + 4 * ULP
+
+
+def written_out(number: str) -> str:
+    """The same number without an exponent, unless it has many places: 22790 instead of 2.279e+04."""
+    return f"{Decimal(number):f}" if "e+" in number and float(number) < 1e9 else number
+
 
 def significant_up(value: float, digits: int = 6) -> str:
     """An upper bound to so many significant digits, never printed below its value."""
@@ -10,12 +26,12 @@ def significant_up(value: float, digits: int = 6) -> str:
         return f"{value:g}"
     step = 10.0 ** (math.floor(math.log10(value)) + 1 - digits)
     shown = f"{value:.{digits}g}"
-    return shown if float(shown) >= value else f"{float(shown) + step:.{digits}g}"
+    return written_out(shown if float(shown) >= value else f"{float(shown) + step:.{digits}g}")
 
 
 def significant_down(value: float, digits: int) -> str:
     """A lower bound to so many significant digits; noise in the last binary digits is no reason to round."""
-    return f"{float(Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(f'{value:.12g}')):g}"
+    return written_out(f"{float(Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(f'{value:.12g}')):g}")
 
 
 def decimals_down(value: float, digits: int) -> str:
@@ -38,7 +54,7 @@ def sure(alpha: float) -> str:
 
 def plain(value: float) -> str:
     """Four decimals, or three significant digits where these would vanish: for numbers that are no bounds."""
-    return f"{value:.4f}" if value >= 0.001 or value == 0 else f"{value:.2e}"
+    return f"{value:.4f}" if value >= 0.001 or value == 0 else f"{value:.3g}"
 
 
 def round_number_of_people(*shares: float) -> int:

@@ -1,78 +1,26 @@
-"""Reading columns: from CSV files with the standard library, from any data frame without importing it."""
+"""Columns: of any data frame without importing it, of text that may be numbers, of anything that can be listed."""
 
 import contextlib
-import csv
-import gzip
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dprisk.errors import DpriskError, InputFileError, ThreatError, fail
+from dprisk.errors import DpriskError, ThreatError, fail
 from dprisk.types import FloatArray, IntArray, Table
 
 _PADDED = re.compile(r"[+-]?0\d")  # a code such as 007, no number
 
 
-def read_csv(path: str | Path) -> dict[str, list[str]]:
-    """The columns of a CSV file with a header row (`.gz` is read too), as text."""
-    path = require_file(path)
-    try:
-        with (
-            gzip.open(path, "rt", newline="", encoding="utf-8-sig")
-            if path.suffix == ".gz"
-            else path.open(newline="", encoding="utf-8-sig") as file
-        ):
-            reader = csv.reader(file)
-            rows = [(reader.line_num, [field.strip() for field in row]) for row in reader if row]
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as problem:
-        raise InputFileError(f"{path} cannot be read as CSV in UTF-8: {problem}") from problem
-    InputFileError.unless(len(rows) > 0, f"{path} is empty; a header row and at least one record are needed.")
-    header = rows[0][1]
-    InputFileError.unless(len(rows) > 1, f"{path} has a header row but no records.")
-    for name in header:
-        InputFileError.unless(header.count(name) == 1, f"{path} has two columns `{name}`; each needs its own name.")
-    for line, row in rows[1:]:
-        if len(row) != len(header):
-            raise InputFileError(f"{path}, line {line} has another number of fields ({len(row)}) than line 1.")
-    return {name: [row[i] for _, row in rows[1:]] for i, name in enumerate(header)}
-
-
-def require_file(path: str | Path) -> Path:
-    """A path to something that can be read."""
-    if not isinstance(path, str | Path) or str(path) == "":
-        raise InputFileError(f"A file is named by its path, got {path!r}.")
-    path = Path(path)
-    try:
-        exists, readable = path.exists(), path.is_file()
-    except OSError as problem:
-        raise InputFileError(f"{path} cannot be read: {problem}") from problem
-    InputFileError.unless(exists, f"There is no file {path}.")
-    InputFileError.unless(readable, f"{path} is not a file.")
-    return path
-
-
-def numbers(column: Sequence[str], name: str, path: str | Path) -> list[float]:
-    """A text column as numbers, or an error that names the first cell that is none."""
-    values = []
-    for record, text in enumerate(column, start=1):
-        try:
-            values.append(float(text))
-        except ValueError:
-            message = f"{path}, record {record}: `{name}` must be a number, got {text!r}."
-            raise InputFileError(message) from None
-    return values
-
-
 def readable(column: Sequence[str]) -> list[int] | list[float] | None:
     """Text as numbers if every entry can be read as one, in any notation; None if not, or for codes such as 007."""
-    if any(map(_PADDED.match, column)):
-        return None
+    distinct = set(column)  # each is looked at once, however often it occurs
     for kind in (int, float):
         with contextlib.suppress(ValueError):
-            return [kind(entry) for entry in column]
+            number: dict[str, Any] = {entry: kind(entry) for entry in distinct}
+            return None if any(map(_PADDED.match, distinct)) else [number[entry] for entry in column]
     return None
 
 
@@ -124,8 +72,33 @@ def listed(values: Any) -> list[Any]:
 
 def require_present(values: Sequence[Any], what: str) -> None:
     """Refuse None, NaN and the like."""
+    if set(map(type, values)) <= {str, int, bool}:
+        return
     missing = sum(map(_is_missing, values))
-    ThreatError.unless(missing == 0, f"{what} has missing values ({missing}); drop or fill them first.")
+    ThreatError.unless(
+        missing == 0,
+        f"{what} has missing values ({missing} of {len(values)}); drop them, or fill them with a value of their own "
+        "such as 'unknown'.",
+    )
+
+
+def twice(values: Iterable[Any]) -> list[Any]:
+    """The values that occur more than once."""
+    try:
+        return [value for value, times in Counter(values).items() if times > 1]
+    except TypeError:
+        raise ThreatError("Records are plain values such as text and numbers, or rows of them.") from None
+
+
+def tally(entries: Iterable[Any]) -> dict[Any, int]:
+    """How often each value occurs: sorted when values can be compared, otherwise in order of appearance."""
+    try:
+        counted = Counter(entries)
+    except TypeError:
+        raise ThreatError("Labels must be plain values such as text and numbers, not lists.") from None
+    with contextlib.suppress(TypeError):  # mixed types have no order; the order of appearance is as good as any
+        return {value: counted[value] for value in sorted(counted)}
+    return dict(counted)
 
 
 def encode(values: Iterable[Any]) -> tuple[IntArray, list[Any]]:
@@ -135,12 +108,7 @@ def encode(values: Iterable[Any]) -> tuple[IntArray, list[Any]]:
     """
     entries = listed(values)
     require_present(entries, "This list")
-    try:
-        distinct = list(dict.fromkeys(entries))
-    except TypeError:
-        raise ThreatError("Labels must be plain values such as text and numbers, not lists.") from None
-    with contextlib.suppress(TypeError):  # mixed types have no order; the order of appearance is as good as any
-        distinct.sort()
+    distinct = list(tally(entries))
     number = {value: code for code, value in enumerate(distinct)}
     return np.fromiter((number[entry] for entry in entries), dtype=np.int64, count=len(entries)), distinct
 

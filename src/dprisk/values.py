@@ -66,7 +66,7 @@ def _kept(given: Any, held: Any) -> Any:
     if isinstance(given, np.ndarray):
         return held if isinstance(held, np.ndarray) and given.size > LARGE else given.copy()
     if isinstance(given, list | tuple | range):
-        return held if isinstance(held, np.ndarray) and len(given) > SHORT else copy.deepcopy(given)
+        return held if isinstance(held, np.ndarray | tuple) and len(given) > SHORT else copy.deepcopy(given)
     return given.copy() if isinstance(given, dict | set) else given
 
 
@@ -84,6 +84,10 @@ class Value(metaclass=_Maker):
 
     def replace(self, **changes: Any) -> Self:
         """The same, made with some other arguments; what was put on it since then, such as labels, stays."""
+        takes = _signature(type(self)).parameters
+        for name in changes:
+            if name not in takes:
+                fail(f"{type(self).__name__} is not made with {name!r}; it takes {', '.join(takes) or 'nothing'}.")
         made = type(self)(**{**self._arguments, **changes})
         return made._with({name: vars(self)[name] for name in self._put}) if self._put else made
 
@@ -139,8 +143,9 @@ class Parameter:
     """A name, the present value, and what happens when it is turned.
 
     `rises` says whether the risk rises with it (epsilon) or falls (a noise). `jumps` says that a rounded size follows
-    from it, so that a smaller value need not have the smaller risk. `adds_up` says that two releases have the sum of
-    theirs, so that a budget is shared among them.
+    from it, so that a smaller value need not have the smaller risk. `wavers` says that the risk may fall again as noise
+    gets weaker, as it does where outputs are kept in an interval that only strong noise reaches. `adds_up` says that
+    two releases have the sum of theirs, so that a budget is shared among them.
     """
 
     name: str
@@ -148,16 +153,17 @@ class Parameter:
     rises: bool
     jumps: bool = False
     adds_up: bool = False
+    wavers: bool = False
 
     @classmethod
-    def epsilon(cls, value: float, jumps: bool = False) -> Parameter:
+    def epsilon(cls, value: float, jumps: bool = False, wavers: bool = False) -> Parameter:
         """A privacy parameter: the larger, the weaker the noise."""
-        return cls("epsilon", value, rises=True, jumps=jumps, adds_up=True)
+        return cls("epsilon", value, rises=True, jumps=jumps, adds_up=True, wavers=wavers)
 
     @classmethod
-    def noise(cls, name: str, value: float) -> Parameter:
+    def noise(cls, name: str, value: float, wavers: bool = False) -> Parameter:
         """The size of noise: the larger, the stronger."""
-        return cls(name, value, rises=False)
+        return cls(name, value, rises=False, wavers=wavers)
 
 
 class Adjustable(Value):
@@ -178,11 +184,27 @@ class Adjustable(Value):
         parameter = self.parameter
         if parameter is None:
             fail(f"{self!r} is fixed as it is: it has no parameter to set.", MechanismError)
+        takes = _signature(type(self)).parameters
+        if parameter.name not in takes:
+            told = f"it is made with {', '.join(takes)}; name the parameter like one of these, or write with_parameter"
+            fail(f"{type(self).__name__} has the parameter {parameter.name}, but {told}.", MechanismError)
         return self.replace(**{parameter.name: value})
 
     def error(self) -> dict[str, float]:
         """The usual measure of what the noise costs, by its name; empty where there is none."""
         return {}
+
+    def ceiling(self, value: float) -> Any:
+        """Where the risk wavers: what risks at least as much at a value of the parameter, and less with more noise.
+
+        If that keeps a goal, so does every stronger noise. None if nothing of the kind is known.
+        """
+        return None
+
+    @property
+    def units(self) -> str:
+        """What noise and errors are measured in, in words; empty where they have no units."""
+        return ""
 
     @property
     def sketches(self) -> Sequence[Callable[[float], Any]]:
@@ -197,6 +219,15 @@ class Adjustable(Value):
     def without_noise(self) -> Any:
         """None, unless it can be told without building it."""
         return None
+
+
+def refuse_kind(given: Any) -> None:
+    """Refuse a kind of values where one of them is needed, as in assess(GRR, threat)."""
+    if isinstance(given, type) and issubclass(given, Value):
+        takes = _signature(given).parameters.values()
+        needs = [entry.name for entry in takes if entry.default is entry.empty]
+        call = ", ".join([*needs, *(["..."] if len(needs) < len(takes) else [])])
+        fail(f"{given.__name__} is a kind, not one of them; make one: {given.__name__}({call}).", MechanismError)
 
 
 def content(value: Any) -> Hashable:
@@ -237,8 +268,10 @@ def written(value: Any) -> str:
     if isinstance(plain, float):
         return f"{plain:g}" if float(f"{plain:g}") == plain and abs(plain) < 1e300 else repr(plain)
     if isinstance(plain, np.ndarray):
-        too_long = plain.size > SHORT or plain.ndim > 2
-        return f"<{' x '.join(map(str, plain.shape))} numbers>" if too_long else written(plain.tolist())
+        if plain.size <= SHORT and plain.ndim <= 2:
+            return written(plain.tolist())
+        ends = f" from {plain.min():g} to {plain.max():g}" if plain.ndim == 1 and plain.dtype.kind in "iuf" else ""
+        return f"<{' x '.join(map(str, plain.shape))} numbers{ends}>"
     if isinstance(plain, list | tuple | Mapping):
         return _written_out(plain) if len(plain) <= SHORT else f"<{len(plain)} entries>"
     text = f"<{plain.__qualname__}>" if hasattr(plain, "__qualname__") else repr(plain)
@@ -256,3 +289,15 @@ def _rounded(value: Any) -> str:
     if isinstance(value, Value):
         return value.brief()
     return f"{value:.6g}" if isinstance(value, float) else written(value)
+
+
+def told_of(value: Any, most: int) -> Any:
+    """An argument for JSON; None stands for a list of more than so many entries."""
+    if isinstance(value, Value):
+        return value.to_dict() if hasattr(value, "to_dict") else repr(value)
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist() if value.size <= most else None
+    plain = value is None or isinstance(value, bool | int | float | str)
+    if isinstance(value, list | tuple):
+        return [told_of(entry, most) for entry in value] if len(value) <= most else None
+    return value if plain else repr(value)

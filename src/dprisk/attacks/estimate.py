@@ -20,8 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dprisk.errors import as_number, as_whole, require
-from dprisk.exact import beliefs, require_match
+from dprisk.exact import beliefs, beliefs_by_law, require_match
 from dprisk.exact.optimum import Optimum
+from dprisk.exact.theorem import most_right
 from dprisk.mechanisms import Mechanism
 from dprisk.mechanisms.combined import number_of
 from dprisk.threat.threat import Threat
@@ -46,12 +47,16 @@ class Guesser(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Estimate(Optimum):
-    """An optimum or one attack, measured: means over `runs`, with intervals each wrong with probability `alpha`."""
+    """An optimum or one attack, measured: means over `runs`, with intervals each wrong with probability `alpha`.
+
+    `right_interval` is of how often the attacker of the advantage is right about participants.
+    """
 
     runs: int
     alpha: float
     advantage_interval: tuple[float, float]
     success_interval: tuple[float, float]
+    right_interval: tuple[float, float]
 
     @property
     def advantage(self) -> float:
@@ -61,9 +66,14 @@ class Estimate(Optimum):
     def success(self) -> float:
         return min(max(super().success, self.success_interval[0]), self.success_interval[1])
 
+    @property
+    def right(self) -> float:
+        return min(max(super().right or 0.0, self.right_interval[0]), self.right_interval[1])
+
     def to_dict(self) -> dict[str, Any]:
         """Runs, alpha and intervals, ready for JSON."""
-        intervals = {name: list(getattr(self, name)) for name in ("advantage_interval", "success_interval")}
+        names = ("advantage_interval", "success_interval", "right_interval")
+        intervals = {name: list(getattr(self, name)) for name in names}
         return {"runs": self.runs, "alpha": self.alpha, **intervals}
 
 
@@ -100,9 +110,10 @@ def estimate_best(
     independent and their means lie in [0, 1], and vary less than those of as many outputs of random records.
     """
     require_match(mechanism, threat)
-    mechanism = mechanism.sufficient()
     runs, alpha = checked(runs, alpha)
+    mechanism = mechanism.sufficient()
     runs = runs or default_runs(mechanism)
+    mechanism, law = mechanism.laws()
     strata = int(np.clip(runs // MIN_ROUNDS, 1, MAX_STRATA))
     rounds = -(-runs // strata)
     runs = rounds * strata
@@ -110,25 +121,28 @@ def estimate_best(
     mass = reach.sums(pi[:, None])
     blind = reach.first_best(mass)[:, 0]  # what a blind attacker guesses
     block = max(1, BLOCK_CELLS // ((pi.size + reach.guess.size) * strata))
-    advantages, successes = [], []
-    by_group = np.zeros((2, reach.starts.size))
+    advantages, successes, rates = [], [], []
+    by_group = np.zeros((3, reach.starts.size))
     for child, start in zip(rng.spawn(-(-rounds // block)), range(0, rounds, block), strict=True):
         count = min(block, rounds - start)
-        outputs = mechanism.sample(draw_records(pi, count, strata, child), child)
-        hits = reach.sums(beliefs(mechanism.log_likelihood(outputs), pi))
+        outputs = mechanism.sample(law[draw_records(pi, count, strata, child)], child)
+        hits = reach.sums(beliefs_by_law(mechanism.log_likelihood(outputs), law, pi))
         luck = hits[blind] - mass[blind]
         gains = reach.best(hits - mass) - luck
         best = reach.best(hits) - luck
-        by_group += gains.sum(axis=1), best.sum(axis=1)
+        right = most_right(reach, hits, hits - mass, mass, 1.0)
+        by_group += gains.sum(axis=1), best.sum(axis=1), (right - luck).sum(axis=1)
         advantages.append(gains.sum(axis=0).reshape(count, strata).mean(axis=1))
         successes.append(best.sum(axis=0).reshape(count, strata).mean(axis=1))
+        rates.append(right.sum(axis=0).reshape(count, strata).mean(axis=1))
         if progress is not None:
             drawn = (start + count) * strata
             progress(drawn, runs, float(by_group[0].sum()) / drawn)
     advantage, success = np.concatenate(advantages), np.concatenate(successes)
     intervals = mean_interval(advantage, 0.0, 1.0, alpha), mean_interval(success, threat.baseline, 1.0, alpha)
-    gained, right = by_group / runs
-    return Estimate(gained, right, None, runs, alpha, *intervals)
+    right_interval = mean_interval(np.concatenate(rates), 0.0, 1.0, alpha)
+    gained, successful, told = by_group / runs
+    return Estimate(gained, successful, None, runs, alpha, *intervals, right_interval, right_by_group=told)
 
 
 def measure(
@@ -191,7 +205,7 @@ def measure(
     if hits is not None and most - least <= SAME:  # gains are hits less a constant
         advantage = success[0] - most, success[1] - least
     gained, right = by_group / runs
-    return Estimate(gained, right, None, runs, alpha, advantage, success)
+    return Estimate(gained, right, None, runs, alpha, advantage, success, success, right_by_group=right)
 
 
 def one_run(threat: Threat, chosen: IntArray, drawn: IntArray) -> tuple[FloatArray, BoolArray]:

@@ -1,7 +1,7 @@
 """The published attacks on local protocols, each a guesser with its rule as published.
 
-They are here to be compared with `OptimalAttack`: `dprisk.attacks.estimate.measure` tells the advantage and success of
-each.
+They are here to be compared with `OptimalAttack`: `assess(mechanism, threat, attack="UNI")` tells the advantage and
+success of each.
 Numbers are those of the thesis "Measurement of Attack Resilience"; most rules are older (Arcolezi et al. 2023,
 LDP-Auditor). None looks at what is known of the target, except `Correlation`.
 """
@@ -15,7 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dprisk.attacks.optimal import OptimalAttack
 from dprisk.errors import MechanismError, ParameterError, as_number, as_size, fail, require
+from dprisk.exact import solve
+from dprisk.exact.optimum import Optimum, sums_by_group
 from dprisk.mechanisms import GRR, SHE, THE, ConcreteHashing, Mechanism, OnAttribute, SetProtocol
 from dprisk.mechanisms.combined import number_of
 from dprisk.tables import as_floats
@@ -40,6 +43,14 @@ class Report:
             fail("This attack guesses the output itself, so outputs must be numbers of records.", MechanismError)
         return reported.astype(np.int64, copy=False)
 
+    def chances(self, outputs: Any, guesses: int) -> FloatArray:
+        """The reported record for sure."""
+        return np.equal.outer(np.arange(guesses), self.guess(outputs, np.random.default_rng(0))).astype(np.float64)
+
+    def value(self, mechanism: Mechanism, threat: Threat) -> Optimum | None:
+        """On randomised response (thesis, section 6): (p - q)(1 - kappa_pi), right with probability p."""
+        return _by_symmetry(mechanism, threat) if isinstance(mechanism, GRR) else None
+
 
 class MostCommon:
     """Guess the likeliest record whatever is reported: z' = argmax_z pi_z, the first of equals (PRIOR, Attack 2).
@@ -56,6 +67,13 @@ class MostCommon:
 
     def guess(self, outputs: Any, rng: np.random.Generator, known: npt.ArrayLike | None = None) -> IntArray:
         return np.full(number_of(outputs), self.record)
+
+    def value(self, mechanism: Mechanism, threat: Threat) -> Optimum:
+        """It does not look at the report: right wherever its guess is near enough, and no more on participants."""
+        anybody = threat.success.reach(threat.prior, np.zeros(threat.prior.size, dtype=np.int64))
+        hit = anybody.union(anybody.find(np.array([self.record]), 0)[None, :])[:, 0]
+        right = sums_by_group(threat.knows.groups, threat.prior.weights * hit)
+        return Optimum(np.zeros(right.size), right, np.zeros(hit.size), right_by_group=right, by="prior alone")
 
 
 class Estimation:
@@ -210,6 +228,17 @@ class RandomMember:
     def guess(self, outputs: Any, rng: np.random.Generator, known: npt.ArrayLike | None = None) -> IntArray:
         return one_of(self.mechanism.members(outputs), rng)
 
+    def chances(self, outputs: Any, guesses: int) -> FloatArray:
+        """The records named, evenly."""
+        return _evenly(self.mechanism.members(outputs))
+
+    def value(self, mechanism: Mechanism, threat: Threat) -> Optimum | None:
+        """By symmetry, if a report names its owner's record at least as often as another."""
+        if not (isinstance(mechanism, SetProtocol) and mechanism == self.mechanism):
+            return None
+        own, other = mechanism.naming
+        return _by_symmetry(mechanism, threat) if own >= other else None
+
 
 class Likeliest:
     """Guess the record of largest likelihood: z' = argmax_z P(theta | z), ties broken at random (SHE, Attack 12).
@@ -222,9 +251,22 @@ class Likeliest:
         self.mechanism = mechanism
 
     def guess(self, outputs: Any, rng: np.random.Generator, known: npt.ArrayLike | None = None) -> IntArray:
+        return one_of(self._best(outputs), rng)
+
+    def chances(self, outputs: Any, guesses: int) -> FloatArray:
+        """The likeliest records, evenly."""
+        return _evenly(self._best(outputs))
+
+    def value(self, mechanism: Mechanism, threat: Threat) -> Optimum | None:
+        """Where it is the best attacker, which has a closed form for more mechanisms than can be listed."""
+        is_best = threat.success.is_exact and threat.knows.is_none and threat.prior.is_uniform
+        best = OptimalAttack(self.mechanism, threat) if is_best and mechanism == self.mechanism else None
+        return None if best is None else best.value(mechanism, threat)
+
+    def _best(self, outputs: Any) -> BoolArray:
         logs = self.mechanism.log_likelihood(outputs)
         top = logs.max(axis=1, keepdims=True)
-        return one_of(logs >= top - 1e-12 * (1 + np.abs(top)), rng)
+        return np.asarray(logs >= top - 1e-12 * (1 + np.abs(top)))
 
 
 class AboveThreshold:
@@ -249,6 +291,29 @@ class AboveThreshold:
 def one_of(candidates: BoolArray, rng: np.random.Generator) -> IntArray:
     """A random candidate (column) of each row, any column where a row has none."""
     return np.asarray((candidates + rng.random(candidates.shape)).argmax(axis=1))
+
+
+def _evenly(candidates: BoolArray) -> FloatArray:
+    """The chances of `one_of`, candidates x rows."""
+    some = np.where(candidates.any(axis=1, keepdims=True), candidates, True)
+    return np.asarray((some / some.sum(axis=1, keepdims=True)).T)
+
+
+def _by_symmetry(mechanism: SetProtocol, threat: Threat) -> Optimum | None:
+    """An attack on m records that treats all alike is right about participants with the same probability s for all.
+
+    Somebody else's report makes it guess z with probability (1 - s) / (m - 1), so on record z it gains
+    (1 - pi_z)(m s - 1) / (m - 1), whatever is known. To guess a random record that is named is best under a uniform
+    prior (theory 2a), so s = RAD + 1/m of that. For exact success.
+    """
+    if not threat.success.is_exact:
+        return None
+    pi, groups, m = threat.prior.weights, threat.knows.groups, mechanism.size
+    above = solve(mechanism, Threat(Prior.uniform(m))).advantage  # s - 1/m
+    by_record = (1 - pi) * above * m / max(1, m - 1)
+    right = sums_by_group(groups, pi * (above + 1 / m))
+    gained = sums_by_group(groups, pi * by_record)
+    return Optimum(gained, right, by_record, right_by_group=right, by="symmetry")
 
 
 def _require_sets(mechanism: Any, *also: type) -> None:

@@ -126,17 +126,25 @@ class AuditReport(Answer):
         return f"{self.runs} runs of {self.name} are consistent with {claim}; {certified}.{looked}"
 
     def attack_sentence(self) -> str:
-        """What the attacker gained, beside its bounds, in words; empty without runs."""
+        """What the attacker gained, beside its bounds, in words; empty without runs.
+
+        If the claim is refuted and the runs on average do not show it, as when the leak is in few of them, then what
+        the claim would allow is left out: it reads as an acquittal, and is none.
+        """
         attack = self.attack()
         if attack.success is None or attack.advantage is None or attack.success_interval is None:
             return ""
         low, high = (100 * end for end in attack.success_interval)
         silent = isinstance(self.tally, Counts | Answers) and self.counts.answered < self.counts.runs
+        is_shown = self.verdict != "violated" or low > 100 * attack.success_bound
+        allowed = [
+            f"the claim allows {decimals_up(100 * most, 2)}" for most in (attack.success_bound, attack.advantage_bound)
+        ]
         return (
             f"The attacker{', guessing at random where it kept silent,' if silent else ''} is right in "
-            f"{100 * attack.success:.2f} % of all runs ({decimals_down(low, 2)} to {decimals_up(high, 2)}; the claim "
-            f"allows {decimals_up(100 * attack.success_bound, 2)}), {100 * attack.advantage:.2f} points more than on "
-            f"people who did not take part (the claim allows {decimals_up(100 * attack.advantage_bound, 2)})."
+            f"{100 * attack.success:.2f} % of all runs ({decimals_down(low, 2)} to {decimals_up(high, 2)}"
+            f"{f'; {allowed[0]}' if is_shown else ''}), {100 * attack.advantage:.2f} points more than on people who "
+            f"did not take part{f' ({allowed[1]})' if is_shown else ': an average, in which the leak does not show'}."
         )
 
     @property
@@ -159,7 +167,7 @@ class AuditReport(Answer):
     @property
     def rows(self) -> list[Row]:
         """The verdict, what it rests on, and what the attacker gained."""
-        found = [
+        found: list[Row] = [
             ("verdict", self.verdict, f"on epsilon {self.claim.epsilon:g}, delta {self.claim.delta:g}"),
             ("certified", f">= {decimals_down(self.epsilon_certified, 3)}", f"true epsilon, {sure(self.alpha)}"),
             ("estimate", f"{self.epsilon_estimate:.3f}", "the epsilon that fits best: no bound"),

@@ -27,6 +27,11 @@ def best_mass(epsilon: float) -> float:
     return math.exp(-epsilon / 2) / (1 + math.exp(-epsilon / 2))
 
 
+def largest_gain(epsilon: float, mass: float) -> float:
+    """The largest `gain` of any prior probability up to a mass; its peak is not computed, for it may underflow."""
+    return math.tanh(epsilon / 4) if mass >= best_mass(epsilon) else gain(epsilon, mass)
+
+
 @dataclass(frozen=True)
 class Blocks:
     """Randomised response on k blocks: the k - 1 heaviest records alone, the rest as one."""
@@ -170,7 +175,29 @@ def set_advantage(epsilon: float, delta: float, kappa_pi: float, ball_masses: Fl
     below, above = ball_masses[ball_masses <= best_mass(epsilon)], ball_masses[ball_masses > best_mass(epsilon)]
     nearest = [float(part) for part in (below.max(initial=0.0), above.min(initial=1.0))]
     most = max(gain(epsilon, mass) for mass in nearest)
-    rest = 1 - float(ball_masses.min())
+    return _with_delta(most, delta, kappa_pi, float(ball_masses.min()))
+
+
+@theorem(
+    "sets-between",
+    "dprisk, theory 3.4 c",
+    "max h(k) over kappa- <= k <= kappa+, plus a delta term",
+    UNINFORMED,
+)
+def set_advantage_between(
+    epsilon: float, delta: float, kappa_pi: float, kappa_minus: float, kappa_plus: float
+) -> float:
+    """`set_advantage` where only the lightest and the heaviest ball are known, as of records that are numbers.
+
+    Needs: nothing known. The masses of windows fill all that lies between the two.
+    """
+    most = gain(epsilon, min(max(kappa_minus, best_mass(epsilon)), kappa_plus))
+    return _with_delta(most, delta, kappa_pi, kappa_minus)
+
+
+def _with_delta(most: float, delta: float, kappa_pi: float, kappa_minus: float) -> float:
+    """c + delta (1 - kappa_pi)(1 - c / (1 - kappa_minus)) for the largest gain c of a set, if no set is lighter."""
+    rest = 1 - kappa_minus
     # What holds at a larger epsilon holds here too; with a large delta the formula would fall towards that limit.
     return min(rest, most + delta * (1 - kappa_pi) * (1 - most / rest)) if rest > 0 else 0.0
 
@@ -178,7 +205,7 @@ def set_advantage(epsilon: float, delta: float, kappa_pi: float, ball_masses: Fl
 @theorem("knowledge", "dprisk, theory 3.4", "h(min(kappa_aux, 1/(1 + e^(eps/2)))) plus a delta term")
 def knowledge_advantage(epsilon: float, delta: float, kappa_pi: float, kappa_aux: float) -> float:
     """RAD <= c + (1 - c) delta (1 - kappa_pi), c = h(min(kappa_aux, 1/(1+e^(eps/2)))): any knowledge (theory, 3.4)."""
-    most = gain(epsilon, min(kappa_aux, best_mass(epsilon)))
+    most = largest_gain(epsilon, kappa_aux)
     return most + (1 - most) * delta * (1 - kappa_pi)
 
 

@@ -41,7 +41,7 @@ def rad_theorem_4_2(total_variation: float, kappa_pi: float) -> float:
     "(e^eps - 1 + 2 delta)/(e^eps + 1) (1 - kappa_pi)",
     attained="for two records",
     is_attained=lambda guarantee, threat: (
-        threat.prior.support_size == 2 and threat.success.is_exact and is_pair(guarantee, threat)
+        threat.success.is_exact and threat.prior.support_size == 2 and is_pair(guarantee, threat)
     ),
 )
 def rad_theorem_4_2_of_pair(epsilon: float, delta: float, kappa_pi: float) -> float:
@@ -87,7 +87,7 @@ def rad_proposition_5_3(epsilon: float, delta: float, kappa_pi: float, kappa_min
     """
     rest = 1 - kappa_minus
     return min(
-        kappa_plus * _expm1(epsilon) + delta,
+        _gain_of_ratio(kappa_plus, epsilon) + delta,
         min(rest, rest * -math.expm1(-epsilon) + delta * math.exp(-epsilon)),
         rad_theorem_4_2(largest_variation(epsilon, delta), kappa_pi),
     )
@@ -175,13 +175,13 @@ def thesis_corollary_2(guarantee: Guarantee, size: int) -> float:
 @theorem("wpes-any-error", "WPES'24 Theorem 7.2", "min(kappa+ (e^eps - 1), tanh(eps/2))", UNINFORMED)
 def wpes_theorem_7_2(epsilon: float, kappa_plus: float) -> float:
     """RAD <= min(kappa_plus (e^eps - 1), tanh(eps/2)) under pure DP. Needs: nothing known."""
-    return min(kappa_plus * _expm1(epsilon), math.tanh(epsilon / 2))
+    return min(_gain_of_ratio(kappa_plus, epsilon), math.tanh(epsilon / 2))
 
 
 def wpes_theorem_7_3(epsilon: float, size: int, kappa_minus: float, kappa_plus: float) -> float:
     """Exact reconstruction under pure DP. Needs: nothing known. The paper's "ReRo" is the advantage (U-ReRo)."""
     return min(
-        kappa_plus * _expm1(epsilon), kappa_plus * (size - 1) * math.tanh(epsilon / 2) + kappa_plus - kappa_minus
+        _gain_of_ratio(kappa_plus, epsilon), kappa_plus * (size - 1) * math.tanh(epsilon / 2) + kappa_plus - kappa_minus
     )
 
 
@@ -196,10 +196,55 @@ def wpes_theorem_7_3_of_weights(epsilon: float, weights: FloatArray, kappa_plus:
     return wpes_theorem_7_3(epsilon, weights.size, float(weights[-1]), kappa_plus)
 
 
+@theorem(
+    "thesis-any-error",
+    "thesis Theorem 4, corrected",
+    "min(kappa+ (e^eps - 1) + delta m, (e^eps - 1 + 2 delta)/(e^eps + 1))",
+    UNINFORMED,
+)
+def thesis_theorem_4(epsilon: float, delta: float, size: int, kappa_plus: float) -> float:
+    """WPES'24 Theorem 7.2 with delta. Needs: nothing known.
+
+    Corrected: the second term has 2 delta, without which it is 0 at epsilon 0 where delta (1 - kappa_pi) is reached.
+    """
+    return min(_gain_of_ratio(kappa_plus, epsilon) + delta * size, largest_variation(epsilon, delta))
+
+
+@theorem(
+    "thesis-exact",
+    "thesis Theorem 5, corrected",
+    "min(kappa+ (e^eps - 1) + delta m, kappa+ (m - 1) TV + kappa+ - kappa-), TV = (e^eps - 1 + 2 delta)/(e^eps + 1)",
+    EXACT,
+)
+def thesis_theorem_5(epsilon: float, delta: float, weights: FloatArray) -> float:
+    """WPES'24 Theorem 7.3 with delta, for exact reconstruction. Needs: nothing known.
+
+    Corrected in its second term as Theorem 4 is. `weights` are the positive probabilities, largest first.
+    """
+    most, least = float(weights[0]), float(weights[-1])
+    apart = most * (weights.size - 1) * largest_variation(epsilon, delta)
+    return min(_gain_of_ratio(most, epsilon) + delta * weights.size, apart + most - least)
+
+
+@theorem("membership-ratio", "WPES'24 Theorem 4.6, for comparison", "1 - e^-eps")
+def wpes_theorem_4_6(epsilon: float) -> float:
+    """The membership advantage is at most 1 - e^-eps under pure DP, and no advantage is larger. (Printed 1 - e^-delta.)
+
+    For comparison: tanh(eps/2), the largest total variation, is never above it.
+    """
+    return -math.expm1(-epsilon)
+
+
+@theorem("membership-yeom", "Yeom et al. 2018, for comparison", "e^eps - 1")
+def yeom_membership(epsilon: float) -> float:
+    """The membership advantage is at most e^eps - 1 under pure DP, which says nothing from epsilon 0.69 on."""
+    return _gain_of_ratio(1.0, epsilon)
+
+
 @theorem("ratio", "Balle et al. 2022; with knowledge theory 3.4", "kappa_aux e^eps", bounds="success")
 def balle_success(epsilon: float, kappa_aux: float) -> float:
     """ReRo <= kappa e^eps (Balle, Cherubin, Hayes 2022). With knowledge, kappa is kappa_aux."""
-    return kappa_aux * (_expm1(epsilon) + 1)
+    return kappa_aux + _gain_of_ratio(kappa_aux, epsilon)
 
 
 @theorem(
@@ -207,7 +252,7 @@ def balle_success(epsilon: float, kappa_aux: float) -> float:
 )
 def wpes_proposition_5_1(epsilon: float, size: int, kappa_plus: float) -> float:
     """ReRo of exact reconstruction under pure DP: kappa min(e^eps, 1 + (m - 1) tanh(eps/2)). Needs: nothing known."""
-    return kappa_plus * min(_expm1(epsilon) + 1, 1 + (size - 1) * math.tanh(epsilon / 2))
+    return kappa_plus + min(_gain_of_ratio(kappa_plus, epsilon), kappa_plus * (size - 1) * math.tanh(epsilon / 2))
 
 
 @theorem("curve-at-baseline", "Hayes et al. 2023; with knowledge theory 3.4", "1 - f(kappa_aux)", bounds="success")
@@ -273,13 +318,18 @@ def average_case(epsilon: float, kappa_plus: float) -> float:
     return posterior(epsilon, kappa_plus)
 
 
-def _expm1(epsilon: float) -> float:
-    return math.expm1(epsilon) if epsilon < 700 else math.inf
+def _gain_of_ratio(mass: float, epsilon: float) -> float:
+    """mass (e^eps - 1); infinite where that is beyond all floats, unless there is no mass."""
+    if mass == 0:
+        return 0.0
+    return mass * math.expm1(epsilon) if epsilon < 700 else math.inf
 
 
 def _off_diagonal_range(guarantee: Guarantee, size: int) -> tuple[float, float]:
     """Where the mean probability of a wrong guess can lie: in the interval of every pair (epsilon, delta)."""
-    low, high = 0.0, 1.0 if size == 1 else 1 / (size - 1)
+    if size == 1:
+        return 0.0, 1.0
+    low, high = 0.0, 1 / (size - 1)
     for epsilon, delta in guarantee.pairs:
         shrink = math.exp(-epsilon)
         low = max(low, (1 - delta) * shrink / (1 + (size - 1) * shrink))

@@ -208,7 +208,7 @@ def worst_success(epsilon: float, threat: Threat) -> Certified:
         return Certified(threat.baseline, threat.baseline * pi, threat.baseline)
     inside = threat.knows.groups[threat.prior.support]
     found = _Worst(epsilon, pi * member, member @ pi, threat.reach.group, inside).certified()
-    return Certified(min(1.0, found.value), found.dual, found.attained)
+    return Certified(max(0.0, min(1.0, found.value)), found.dual, found.attained)
 
 
 @theorem(

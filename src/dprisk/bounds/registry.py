@@ -1,17 +1,17 @@
 """The register of bounds. `evaluate` tries them all and says why those that do not apply do not."""
 
 import copyreg
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
-from dprisk.bounds import ours, papers, programs
+from dprisk.bounds import add_remove, ours, papers, programs
 from dprisk.bounds.bound import Bound, Bounded, Value
-from dprisk.errors import TooLargeError
+from dprisk.errors import GuaranteeError, TooLargeError
 from dprisk.guarantees import Guarantee
 from dprisk.registers import Register
 from dprisk.threat.threat import Threat
 
-FUNCTIONS = [function for module in (papers, ours, programs) for function in vars(module).values()]
+FUNCTIONS = [function for module in (papers, ours, programs, add_remove) for function in vars(module).values()]
 THEOREMS: list[Bound] = [bound for function in FUNCTIONS for bound in getattr(function, "bounds", ())]
 REGISTRY = Register("bound", *sorted(THEOREMS, key=lambda bound: get_args(Bounded).index(bound.bounds)))
 
@@ -46,14 +46,20 @@ class Evaluation:
 def evaluate(
     guarantee: Guarantee, threat: Threat, which: Bounded, thorough: bool = False, people: int | None = None
 ) -> Evaluation:
-    """Try every bound on the advantage, on the success, or on a match among `people`."""
-    guarantee.require_replace_one()
+    """Try every bound on the advantage, on the success, or on a match among `people`.
+
+    A guarantee for adding or removing a record goes to the bounds for such guarantees as it is, and to those for
+    replacing a record converted: neither way is always the tighter one.
+    """
     values, obstacles = [], {}
+    forms = _forms(guarantee)
     for bound in (bound for bound in REGISTRY if bound.bounds == which):
-        obstacle = bound.obstacle(guarantee, threat, thorough)
-        if obstacle is None:
+        form = forms.get(bound.relation, guarantee)
+        obstacle = form if isinstance(form, str) else bound.obstacle(form, threat, thorough)
+        if obstacle is None and not isinstance(form, str):
             try:
-                values.append(bound.value(guarantee, threat, people))
+                value = bound.value(form, threat, people)
+                values.append(value if form is guarantee else replace(value, attained=False, converted=True))
             except TooLargeError as problem:
                 obstacle = str(problem)
         if obstacle is not None:
@@ -61,3 +67,13 @@ def evaluate(
     # Of equal bounds the one that is known to be attained tells most.
     order = sorted(values, key=lambda value: (float(f"{value.number:.9e}"), not value.attained))
     return Evaluation(tuple(order), obstacles)
+
+
+def _forms(guarantee: Guarantee) -> dict[str, Guarantee | str]:
+    """The guarantee for each relation that it can be had for, or why it cannot."""
+    forms: dict[str, Guarantee | str] = {guarantee.relation: guarantee}
+    try:
+        forms["replace-one"] = guarantee.replaced
+    except GuaranteeError as problem:
+        forms["replace-one"] = str(problem)
+    return forms

@@ -9,7 +9,7 @@ from typing import Any
 from dprisk import mechanisms
 from dprisk.catalogue.options import OPTIONS
 from dprisk.catalogue.register import Catalogue, Entry
-from dprisk.errors import require
+from dprisk.errors import as_number, require
 from dprisk.guarantees import DPSGD, ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, dp_sgd
 from dprisk.guarantees.base import Relation
 from dprisk.mechanisms.numbers.noise import Noise
@@ -55,7 +55,7 @@ def _matrix(matrix: Path) -> mechanisms.Matrix:
     return mechanisms.Matrix.from_file(matrix)
 
 
-def _training(noise_multiplier: float, sample_rate: float, steps: int, relation: Relation = "replace-one") -> DPSGD:
+def _training(noise_multiplier: float, sample_rate: float, steps: int, relation: Relation = "add-remove") -> DPSGD:
     """Whose noise multiplier is to be found."""
     return DPSGD(sample_rate, steps, relation)
 
@@ -64,9 +64,18 @@ def _laplace_noise(scale: float | None = None, epsilon: float | None = None) -> 
     return mechanisms.LaplaceNoise(scale) if scale is not None else PureDP(epsilon)  # type: ignore[arg-type]
 
 
-def _gaussian_noise(sigma: float | None = None, mu: float | None = None, rho: float | None = None) -> Noise | Guarantee:
+def _gaussian_noise(
+    sigma: float | None = None,
+    mu: float | None = None,
+    rho: float | None = None,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+) -> Noise | Guarantee:
     if sigma is not None:
         return mechanisms.GaussianNoise(sigma)
+    if epsilon is not None:
+        require(as_number("delta", delta) > 0, f"No Gaussian noise keeps delta 0; delta must be above 0, got {delta}")
+        return ApproxDP(epsilon, delta)
     return GaussianDP(mu) if mu is not None else ZCDP(rho)  # type: ignore[arg-type]
 
 
@@ -77,21 +86,24 @@ MECHANISMS = Catalogue(
         "Generalised randomised response",
         "Tells the true record with some chance, and otherwise any other one.",
         mechanisms.GRR,
-        ("randomised response", "RR", "k-RR", "k-ary randomised response", "direct encoding"),
+        (
+            *("randomised response", "RR", "k-RR", "k-ary RR", "k-ary randomised response", "d-RR", "direct encoding"),
+            *("generalised RR", "Warner", "Warner's randomised response"),
+        ),
     ),
     _entry(
         "sue",
         "Symmetric unary encoding",
         "A bit for each record, on for the true one; each is flipped with the same chance.",
         mechanisms.SUE,
-        ("RAPPOR", "basic RAPPOR"),
+        ("RAPPOR", "basic RAPPOR", "one-time RAPPOR", "basic one-time RAPPOR", "symmetric UE"),
     ),
     _entry(
         "oue",
         "Optimal unary encoding",
         "As symmetric unary encoding, with the chances that estimate frequencies best.",
         mechanisms.OUE,
-        ("optimised unary encoding",),
+        ("optimised unary encoding", "optimal UE", "optimised UE"),
     ),
     _entry(
         "ue",
@@ -104,20 +116,21 @@ MECHANISMS = Catalogue(
         "Subset selection",
         "Reports several records at once, more often than not with the true one among them.",
         mechanisms.SubsetSelection,
-        ("w-SS", "w-subset selection", "k-subset mechanism"),
+        ("subset", "w-SS", "ω-SS", "w-subset selection", "ω-subset selection", "k-subset mechanism"),
     ),
     _entry(
         "blh",
         "Binary local hashing",
         "Hashes the record to one of two values and reports that by randomised response.",
         mechanisms.BLH,
+        ("binary LH",),
     ),
     _entry(
         "olh",
         "Optimal local hashing",
         "As binary local hashing, with the number of values that estimates frequencies best.",
         mechanisms.OLH,
-        ("optimised local hashing",),
+        ("optimised local hashing", "optimal LH"),
     ),
     _entry(
         "local-hashing",
@@ -138,19 +151,21 @@ MECHANISMS = Catalogue(
         "Summation with histogram encoding",
         "A number for each record, 1 for the true one and 0 otherwise, with Laplace noise on each.",
         mechanisms.SHE,
-        ("histogram encoding",),
+        ("histogram encoding", "HE"),
     ),
     _entry(
         "the",
         "Thresholding with histogram encoding",
         "As summation with histogram encoding, but tells only which numbers exceed a threshold.",
         mechanisms.THE,
+        ("histogram encoding with a threshold",),
     ),
     _entry(
         "exponential",
         "Exponential mechanism",
         "Reports a record near the true one more often than one far away.",
         _exponential,
+        ("EM",),
         records="spaced",
         numbers=_exponential_on_interval,
     ),
@@ -166,25 +181,27 @@ MECHANISMS = Catalogue(
     _entry(
         "discrete-laplace",
         "Discrete Laplace noise",
-        "Adds whole-number Laplace noise to one of the numbers 0, 1, 2, ...",
+        "Adds whole-number Laplace noise to a record that is a whole number; without labels, to 0, 1, 2, ...",
         mechanisms.DiscreteLaplace,
-        ("two-sided geometric",),
+        ("two-sided geometric", "integer Laplace"),
         records="places",
         options="epsilon",
     ),
     _entry(
         "discrete-gaussian",
         "Discrete Gaussian noise",
-        "Adds whole-number Gaussian noise to one of the numbers 0, 1, 2, ...",
+        "Adds whole-number Gaussian noise to a record that is a whole number; without labels, to 0, 1, 2, ...",
         mechanisms.DiscreteGaussian,
+        ("discrete normal noise", "integer Gaussian"),
         records="places",
         options="sigma",
     ),
     _entry(
         "laplace",
         "Laplace noise",
-        "Adds Laplace noise to a number between 0 and 1, the first and the last record.",
+        "Adds Laplace noise to a record that is a number; without labels, to 0, 1, 2, ...",
         mechanisms.Laplace,
+        ("Laplacian", "Laplacian noise", "double exponential noise"),
         records="places",
         numbers=mechanisms.OnInterval.laplace,
         options="epsilon",
@@ -192,9 +209,9 @@ MECHANISMS = Catalogue(
     _entry(
         "gaussian",
         "Gaussian noise",
-        "Adds Gaussian noise to a number between 0 and 1, the first and the last record.",
+        "Adds Gaussian noise to a record that is a number; without labels, to 0, 1, 2, ...",
         mechanisms.Gaussian,
-        ("normal noise",),
+        ("Gauss", "normal", "normal noise"),
         records="places",
         numbers=mechanisms.OnInterval.gaussian,
         options="sigma",
@@ -204,6 +221,7 @@ MECHANISMS = Catalogue(
         "Any table of probabilities",
         "The chance of each output for each record, from a file.",
         _matrix,
+        ("channel", "channel matrix", "probability matrix"),
         records="nothing",
     ),
 )
@@ -218,34 +236,38 @@ GUARANTEES = Catalogue(
         "Pure differential privacy",
         "Any output is at most e^epsilon times as likely for one data set as for a neighbouring one.",
         PureDP,
-        ("pure DP", "eps-DP", "epsilon-DP", "ε-DP"),
+        ("DP", "differential privacy", "pure DP", "eps-DP", "epsilon-DP", "ε-DP", "eps", "epsilon"),
     ),
     _promise(
         "approx",
         "Approximate differential privacy",
         "As pure differential privacy, except with a chance of about delta.",
         ApproxDP,
-        ("approximate", "approximate DP", "(eps, delta)", "(eps, delta)-DP", "(epsilon, delta)-DP", "(ε, δ)-DP"),
+        (
+            *("approximate", "approx DP", "approximate DP", "ADP", "(eps, delta)", "(eps, delta)-DP"),
+            *("(epsilon, delta)", "(epsilon, delta)-DP", "(ε, δ)", "(ε, δ)-DP"),
+        ),
     ),
     _promise(
         "gaussian",
         "Gaussian differential privacy",
         "Neighbours are as hard to tell apart as two Gaussian curves at distance mu.",
         GaussianDP,
-        ("Gaussian DP", "GDP", "f-GDP", "mu-GDP"),
+        ("Gaussian DP", "GDP", "f-GDP", "mu-GDP", "μ-GDP", "mu"),
     ),
     _promise(
         "zcdp",
         "Zero-concentrated differential privacy",
         "Renyi divergences grow at most linearly with their order, with slope rho.",
         ZCDP,
-        ("concentrated", "concentrated DP", "rho-zCDP"),
+        ("concentrated", "concentrated DP", "CDP", "rho-zCDP", "ρ-zCDP", "zero-concentrated DP", "rho"),
     ),
     _promise(
         "dpsgd",
         "DP-SGD with Poisson sampling",
         "Training by many steps on random batches, each with clipped gradients and Gaussian noise.",
         dp_sgd,
+        ("Opacus", "private SGD", "subsampled Gaussian"),
         unset=_training,
         options="noise_multiplier sample_rate steps relation",
     ),
@@ -324,14 +346,20 @@ QUERIES = Catalogue(
 
 NOISES = Catalogue(
     "noise",
-    _promise("laplace", "Laplace noise", "By its scale, or by the epsilon that it keeps.", _laplace_noise, one_of=True),
+    _promise(
+        "laplace",
+        "Laplace noise",
+        "By its scale, or by the epsilon that it keeps.",
+        _laplace_noise,
+        one_of=(("scale",), ("epsilon",)),
+    ),
     _promise(
         "gaussian",
         "Gaussian noise",
-        "By its standard deviation, or by the mu or rho that it keeps.",
+        "By its standard deviation, or the least that keeps mu, rho, or epsilon with delta.",
         _gaussian_noise,
         ("normal",),
-        one_of=True,
+        one_of=(("sigma",), ("mu",), ("rho",), ("epsilon", "delta")),
     ),
 )
 

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from dprisk.errors import fail, require
+import numpy as np
+
+from dprisk.errors import as_size, fail, require
 from dprisk.registers import Register
 from dprisk.threat.density import Density
 
@@ -40,11 +42,11 @@ class Entry:
     The `title` says what it is, the `explanation` in one line what it does. Names, titles and `aliases` all lead to it.
 
     `build` takes the options by name. What it is told of the records comes first: their "number"; their number, which
-    it takes to rise in equal steps ("spaced"); their "places", a list of numbers, or their number for equal steps; or
+    it takes to rise in equal steps ("spaced"); their "places", a list of numbers, or their number for 0, 1, 2, ...; or
     "nothing", and then a mechanism or a prior brings its own.
 
-    With `one_of`, exactly one of the options is given. `unset` builds what is calibrated, if that is another thing
-    than what is built in the end. `numbers` builds it for records that are any number from `low` to `high`.
+    With `one_of`, exactly one of these sets of options is given. `unset` builds what is calibrated, if that is another
+    thing than what is built in the end. `numbers` builds it for records that are any number from `low` to `high`.
     """
 
     name: str
@@ -54,7 +56,7 @@ class Entry:
     options: tuple[Option, ...] = ()
     aliases: tuple[str, ...] = ()
     records: Literal["number", "spaced", "places", "nothing"] = "number"
-    one_of: bool = False
+    one_of: tuple[tuple[str, ...], ...] = ()
     unset: Callable[..., Any] | None = None
     numbers: Callable[..., Any] | None = None
 
@@ -67,6 +69,10 @@ class Entry:
     def needs(self) -> tuple[str, ...]:
         """The names of those that cannot be left out."""
         return tuple(option.name for option in self.options if not option.optional and not self.one_of)
+
+    def ways(self, write: Write = str) -> str:
+        """The sets of options of which exactly one is given, in words."""
+        return ", ".join(" with ".join(map(write, way)) for way in self.one_of)
 
     def make(self, given: Mapping[str, Any], records: Any = None, write: Write = str) -> Any:
         """Build it from options by name; None stands for one that is left out.
@@ -101,7 +107,10 @@ class Entry:
             if self.numbers is None:
                 fail(f"{self.name} takes records that can be listed, not any number of an interval.")
             return self.numbers(low=records.low, high=records.high, **chosen)
-        return build(**chosen) if self.records == "nothing" else build(records, **chosen)
+        if self.records == "nothing":
+            return build(**chosen)
+        counted = self.records == "places" and isinstance(records, int)
+        return build(np.arange(as_size(records)) if counted else records, **chosen)
 
     def _check(self, chosen: Mapping[str, Any], write: Write, besides: str = "") -> None:
         """Refuse what it does not take and what is none of the choices, and ask for what is missing."""
@@ -114,7 +123,7 @@ class Entry:
                 f"{write(option.name)} must be {' or '.join(map(repr, option.choices))}, got {chosen[option.name]!r}.",
             )
         if self.one_of:
-            require(len(chosen) == 1, f"{self.name} needs exactly one of {takes}.")
+            require(set(chosen) in map(set, self.one_of), f"{self.name} needs exactly one of {self.ways(write)}.")
         missing = [write(name) for name in self.needs if name not in chosen and name != besides]
         require(not missing, f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing for {self.name}.")
 

@@ -1,117 +1,217 @@
 """The commands `dprisk assess` and `dprisk calibrate`: what is known of a release, and what is asked about it."""
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import click
 
-from dprisk.assessment import Risk, assess
-from dprisk.calibration import calibrate
+from dprisk.answers import COLUMNS
+from dprisk.assessment import Assessment, Risk, WorstCase, assess
+from dprisk.calibration import Calibration, calibrate
 from dprisk.catalogue import GUARANTEES, MECHANISMS
-from dprisk.cli.options import FILE, Command, echoed, flag, of_entries, of_the_attacker, option, taken
-from dprisk.cli.progress import live
-from dprisk.cli.subjects import chosen, planned_release, read_threat, records_of, release_threat
-from dprisk.cli.tables import show, show_bounds, show_json
+from dprisk.cli.options import (
+    Command,
+    Options,
+    echoed,
+    flag,
+    of_a_release,
+    of_a_table,
+    of_entries,
+    of_the_attacker,
+    option,
+)
+from dprisk.cli.printing import print_csv, print_json, say
+from dprisk.cli.progress import waiting
+from dprisk.cli.subjects import Described, described
+from dprisk.cli.sweeping import INTERRUPTED, show_sweep, swept, take_ranges, with_ranges
+from dprisk.cli.tables import show, show_bounds
 from dprisk.errors import require
-from dprisk.guarantees import Guarantee
-from dprisk.mechanisms import Mechanism
 
 REGISTERS = (MECHANISMS, GUARANTEES)
+POINTS = 11  # of a range that does not say how many
+FEW_RECORDS = 100  # up to which JSON tells of each
+AS_DATA = (
+    option("json", bool, "Print JSON instead of a table."),
+    option("csv", bool, "Print CSV instead of a table: a line for each number, and one for each record."),
+)
 
 
 def assess_command() -> Command:
     """`dprisk assess`, with the names that the catalogue has now."""
     sections = of_entries(*REGISTERS) | {
-        "Release": [
-            option(
-                "release",
-                FILE,
-                "Instead of a mechanism: a TOML or JSON file with a query, its data, the possible records and the "
-                "noise; --prior may then be `data`, --knows columns of the records.",
-            )
-        ],
+        "Or a release in a file": [of_a_release()],
+        "Or a column of a table, with a mechanism": of_a_table(),
         "Records and attacker": of_the_attacker(),
         "Answer": [
-            option("runs", int, "Runs of an estimate, where the exact value is out of reach."),
-            option("seed", int, "Seed of those runs; 0 if left out."),
-            option("thorough", bool, "Solve optimisation problems for many records too."),
+            option("runs", int, "How many outputs to draw where the exact value is out of reach and is estimated."),
+            option("seed", int, "A whole number that fixes what is drawn; 0 if left out."),
+            option("thorough", bool, "Also try the slow bounds when there are many records."),
+            option("record", str, "Tell as well what an attacker gains who looks for this record.", metavar="LABEL"),
+            option(
+                "attack", str, "Tell what this attack of `dprisk catalogue` gains, not the best one.", metavar="NAME"
+            ),
             option("bounds", bool, "Show every bound that applies, not only the tightest."),
-            option("json", bool, "Print JSON instead of a table."),
+            *AS_DATA,
         ],
     }
-    return Command("assess", _assess, sections, REGISTERS)
+    examples = (
+        "--mechanism grr --epsilon 2 --size 100",
+        "--mechanism laplace --epsilon 1 --prior hours.csv --within 5",
+        "--guarantee pure --epsilon 1 --size 10 --knows all",
+        "--mechanism oue --epsilon 1 --data clinic.csv --column illness",
+        "--mechanism grr --epsilon 0.1..5 --size 100",
+        "--release survey.toml --csv",
+    )
+    return Command("assess", _assess, with_ranges(sections, POINTS), REGISTERS, examples)
 
 
 def calibrate_command() -> Command:
     """`dprisk calibrate`, with the names that the catalogue has now."""
-    sections = of_entries(*REGISTERS) | {
+    sections: dict[str, Sequence[click.Parameter]] = {
+        **of_entries(*REGISTERS),
+        "Or a release in a file": [of_a_release()],
+        "Or a column of a table, with a mechanism": of_a_table(),
         "Records and attacker": of_the_attacker(),
-        "Goal": [
-            option("advantage", float, "The advantage to stay at or below."),
-            option("success", float, "The success to stay at or below."),
-            option("tpr", float, "The true positive rate to stay at or below, at the --fpr."),
-            option("fpr", float, "The false positive rate for --tpr."),
-            option("json", bool, "Print JSON instead of a table."),
+        "Goal, one of these": [
+            option("advantage", float, "The largest tolerated advantage, as in 0.05 for 5 points."),
+            option("success", float, "How often an attacker may be right at most, as in 0.3."),
+            option(
+                "tpr", float, "The largest tolerated true positive rate of telling two neighbours apart; needs --fpr."
+            ),
+            option("fpr", float, "The false positive rate that goes with --tpr, as in 0.01."),
+            option("to_epsilon", float, "The epsilon to keep, of any two records."),
+            option("to_delta", float, "The delta to keep with --to-epsilon; 0 if left out."),
         ],
+        "Answer": AS_DATA,
     }
-    return Command("calibrate", _calibrate, sections, REGISTERS)
+    examples = (
+        "--mechanism grr --size 100 --advantage 0.05",
+        "--mechanism gaussian --prior hours.csv --advantage 0.05",
+        "--guarantee zcdp --size 10 --knows all --advantage 0.1",
+    )
+    return Command("calibrate", _calibrate, sections, REGISTERS, examples)
 
 
 def _assess(**given: Any) -> None:
     """What does this release risk?
 
-    Tells how often the best attacker is right about one person, with the report and without it: exactly for a
-    mechanism, at most for a guarantee.
+    Tells how often the best attacker is right about one person, with the report and without it. Describe what is
+    released: a mechanism, whose risk is computed exactly; a guarantee, for the worst mechanism that keeps it; or a
+    release in a file. Then say what the attacker believes, knows and wants. Several numbers (0.1,0.5,1) or a range
+    (0.1..5, or 0.1..5:20 for 20 points) for the noise or for --within give a table; `dprisk plot` draws it.
     """
-    as_json, all_bounds, about = given.pop("json"), given.pop("bounds"), ""
-    if given["release"] is not None:
-        planned = planned_release(given)
-        subject: Mechanism | Guarantee = planned.mechanism
-        threat = release_threat(given, planned)
-        given["query"] = planned.query.describe()
-        about = f"{given['query']}, over {planned.others} others and one of {threat.prior.size} possible records\n"
-    else:
-        entry = chosen(given)
-        for name in ("runs", "seed"):
-            require(given["guarantee"] is None or given[name] is None, f"{flag(name)} is for mechanisms only.")
-        threat = read_threat(given, entry)
-        subject = entry.make(taken(entry, given), records_of(threat), flag)
-        if isinstance(subject, Guarantee):
-            subject = subject.to_replace_one()
-    with live() as tell:
-        progress = None if tell is None else lambda done, runs, gain: tell(done, runs, f"advantage about {gain:.4g}")
-        drawn = {name: given[name] for name in ("runs", "seed", "thorough")}
-        risk = assess(subject, threat, **drawn, progress=progress)
-    worst = risk.bounds if all_bounds and isinstance(risk, Risk) else risk
-    if as_json:
-        told = risk.to_dict() | {"inputs": echoed(given, threat.prior.size)}
-        show_json(told | ({} if worst is risk else {"bounds": worst.to_dict()["bounds"]}))
-        return
-    click.echo(about, nl=False)
-    show(risk)
-    if all_bounds:
-        show_bounds(worst.on_advantage.values + worst.on_success.values)
+    ranges, form, all_bounds = take_ranges(given), _form(given), given.pop("bounds")
+    _require_one_question(given, all_bounds, bool(ranges))
+    if ranges:
+        return _assess_all(described(given, ranges=ranges), ranges, given | {form: True, "bounds": all_bounds})
+    with waiting("Assessing") as tell:
+        asked = described(given)
+        drawn = {name: given[name] for name in ("attack", "runs", "seed", "thorough")}
+        risk: Any = assess(
+            asked.subject,
+            asked.threat,
+            **drawn,
+            progress=lambda done, runs, gain: tell(f"{done} of {runs} runs, advantage about {gain:.4g}"),
+        )
+        tell("comparing with bounds")
+        worst = risk.bounds if isinstance(risk, Risk) and all_bounds else risk
+        values = worst.on_advantage.values + worst.on_success.values if isinstance(worst, WorstCase) else ()
+        looked_for = None if given["record"] is None else risk.of(given["record"])
+        more: dict[str, Any] = {} if looked_for is None else {"record": looked_for.to_dict()}
+        more |= {"bounds": [value.to_dict() for value in values]} if all_bounds else {}
+        finish = _ready(risk, form, given, asked.about, more)
+    finish()
+    if form == "table" and looked_for is not None:
+        show(looked_for)
+    if form == "table" and all_bounds:
+        show_bounds(values)
+
+
+def _require_one_question(given: Options, all_bounds: bool, over_ranges: bool) -> None:
+    """Refuse options that do not go together."""
+    for name, other in (("record", given["record"] is not None), ("bounds", all_bounds)):
+        alone = given["attack"] is None or not other
+        require(alone, f"--attack and {flag(name)} are two questions: ask one at a time.")
+    for name in ("runs", "seed", "attack"):
+        require(given["guarantee"] is None or given[name] is None, f"{flag(name)} is for mechanisms only.")
+    for name in ("record", "attack"):
+        one = given[name] is None or not over_ranges
+        require(one, f"{flag(name)} is about one release: leave it out, or the range.")
+
+
+def _assess_all(asked: Described, ranges: dict[str, tuple[float, ...]], given: dict[str, Any]) -> None:
+    """A table of what every combination of the numbers in the ranges risks."""
+    settings = {name: given[name] for name in ("runs", "seed", "thorough", "bounds")}
+    found, interrupted = swept(asked.subject, asked.threat, **ranges, **settings)
+    if asked.about and "table" in given:
+        say(asked.about)
+    show_sweep(found, given, echoed(given, asked.threat.prior.size), ranges)
+    if interrupted:
+        click.get_current_context().exit(INTERRUPTED)
 
 
 def _calibrate(**given: Any) -> None:
     """How much noise do I need?
 
-    Finds the weakest noise that keeps a tolerated risk, never above it. The parameter to be found is left out.
+    Finds the weakest noise that keeps the risk at or below a goal. Leave out the option that sets the noise, such as
+    --epsilon or --sigma: it is the answer.
     """
-    as_json = given.pop("json")
+    form = _form(given)
     require((given["tpr"] is None) == (given["fpr"] is None), "--tpr and --fpr go together.")
-    goals = [name for name in ("advantage", "success", "tpr") if given[name] is not None]
-    require(len(goals) == 1, "Give exactly one goal: --advantage, --success, or --tpr with --fpr.")
-    entry = chosen(given)
-    threat = read_threat(given, entry)
-    require(given["relation"] != "add-remove", "Against a threat, noise is calibrated for replace-one neighbours.")
-    found = calibrate(
-        entry.template(taken(entry, given), records_of(threat), flag),
-        threat,
-        advantage=given["advantage"],
-        success=given["success"],
-        tpr_at_fpr=None if given["tpr"] is None else (given["tpr"], given["fpr"]),
+    require(given["to_delta"] is None or given["to_epsilon"] is not None, "--to-delta goes with --to-epsilon.")
+    goals = [name for name in ("advantage", "success", "tpr", "to_epsilon") if given[name] is not None]
+    require(
+        len(goals) == 1,
+        "Give exactly one goal: --advantage, --success, --tpr with --fpr, or --to-epsilon (with --to-delta).",
     )
-    if as_json:
-        show_json(found.to_dict() | {"inputs": echoed(given, threat.prior.size)})
-    else:
-        show(found)
+    with waiting("Calibrating") as tell:
+        asked = described(given, template=True)
+        found = calibrate(
+            asked.subject,
+            asked.threat,
+            advantage=given["advantage"],
+            success=given["success"],
+            tpr_at_fpr=None if given["tpr"] is None else (given["tpr"], given["fpr"]),
+            epsilon=None if given["to_epsilon"] is None else (given["to_epsilon"], given["to_delta"] or 0.0),
+            progress=lambda tried, measured: tell(
+                f"{asked.subject.parameter.name} {tried:.4g} has {goals[0]} {measured:.4g}"
+            ),
+        )
+        tell(f"{found.parameter} {found.value:.4g} found, comparing it with other ways to calibrate")
+        finish = _ready(found, form, given, asked.about)
+    finish()
+
+
+def _form(given: Options) -> str:
+    """How the answer is wanted."""
+    as_json, as_csv = given.pop("json"), given.pop("csv")
+    require(not (as_json and as_csv), "Choose one of --json and --csv.")
+    return "json" if as_json else "csv" if as_csv else "table"
+
+
+def _ready(
+    answer: Assessment | Calibration,
+    form: str,
+    given: Options,
+    about: str,
+    more: dict[str, Any] | None = None,
+) -> Callable[[], None]:
+    """What prints the answer, now that all of it is computed, with what else was asked for."""
+    if form == "json":
+        told = answer.to_dict() | {"inputs": echoed(given, answer.threat.prior.size if answer.threat else 0)}
+        told["about"] = about
+        if answer.threat and answer.threat.prior.size <= FEW_RECORDS:
+            told["records"] = [{"record": record, what: value} for what, record, value in answer.of_records()]
+        return partial(print_json, told | (more or {}))
+    if form == "csv":
+        lines = [(f"bound on {it['bounds']}: {it['name']}", None, it["value"]) for it in (more or {}).get("bounds", ())]
+        return partial(print_csv, answer.table() + [dict(zip(COLUMNS, line, strict=True)) for line in lines])
+    _ = answer.rows  # computes what they show
+
+    def print_all() -> None:
+        if about:
+            say(about)
+        show(answer)
+
+    return print_all

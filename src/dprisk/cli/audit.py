@@ -12,8 +12,9 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from dprisk.attacks import make
+from dprisk.attacks import NAMED, make
 from dprisk.attacks.estimate import Guesser
+from dprisk.attacks.named import MORE
 from dprisk.auditing import AuditInterrupted, Look, Running, as_target, audit, audit_recorded, recorded
 from dprisk.auditing.certify.anytime import anytime_epsilon
 from dprisk.auditing.certify.counts import Counts
@@ -28,19 +29,21 @@ from dprisk.cli.options import (
     Options,
     flag,
     name_in,
+    of_a_table,
     of_entries,
     of_the_attacker,
     only_of_entries,
     option,
     taken,
 )
+from dprisk.cli.printing import print_csv, print_json, say
 from dprisk.cli.progress import live
-from dprisk.cli.subjects import read_threat
-from dprisk.cli.tables import show_json
+from dprisk.cli.subjects import read_survey, read_threat, records_of, survey_records, survey_threat
 from dprisk.errors import ParameterError, fail, require
 from dprisk.guarantees import ApproxDP
 from dprisk.mechanisms import Mechanism
 from dprisk.rounding import decimals_down
+from dprisk.surveys import Survey
 from dprisk.tables import readable
 from dprisk.threat.prior import Prior
 from dprisk.threat.threat import Threat
@@ -53,45 +56,61 @@ PATIENCE = "5s"  # for a cluster to answer, and to come back when it was lost
 def audit_command() -> Command:
     """`dprisk audit`, with the names that the catalogue has now."""
     sections = of_entries(MECHANISMS) | {
-        "Code": [
+        "Or your code": [
             click.Argument(["code"], required=False, metavar="[PACKAGE.MODULE:FUNCTION]"),
-            option("records", str, "Its possible records, as in 0..9 or low,middle,high."),
-            name_in(MECHANISMS, "family", "The mechanism that it claims to be, at the epsilon of the --claim."),
-            option("batch", bool, "It takes many records at once and returns an output for each."),
-            option("timeout", float, "Seconds that one call may take."),
+            option("records", str, "The possible records of the code, as in 0..9 or low,middle,high."),
+            name_in(MECHANISMS, "family", "The mechanism that the code claims to be, at the epsilon of the --claim."),
+            option("batch", bool, "The code takes many records at once and returns an output for each."),
+            option("timeout", float, "How many seconds one call may take."),
             option("failures", bool, "Take an exception, or a call that takes too long, as an output."),
-            option("outputs", FILE, "Instead of code: a file of recorded runs, with columns record and output."),
+            option(
+                "outputs", FILE, "Instead of code: a CSV file of recorded runs, with columns `record` and `output`."
+            ),
         ],
         "Claim": [
-            option("claim", float, "The claimed epsilon; that of the mechanism if left out."),
-            option("delta", float, "The claimed delta, the chance with which epsilon may fail; 0 if left out."),
+            option("claim", float, "The claimed epsilon; with --mechanism, its own if left out."),
+            option("delta", float, "The claimed delta, the chance that epsilon fails; 0 if left out."),
         ],
+        "Table": of_a_table(),
         "Records and attacker": of_the_attacker(),
         "Audit": [
             option("runs", int, "How often the code is run.", default=100_000, show_default=True),
-            option("alpha", float, "Chance that the certificate is wrong.", default=0.01, show_default=True),
-            option("seed", int, "Same seed, same report.", default=0, show_default=True),
-            option("attack", str, "Guess by this attack of `dprisk catalogue`, not by the likelihood.", metavar="NAME"),
+            option("alpha", float, "Chance that the certified epsilon is too large.", default=0.01, show_default=True),
+            option(
+                "seed",
+                int,
+                "A whole number that fixes all that is random.",
+                default=0,
+                show_default=True,
+            ),
+            option("attack", str, "Guess by this attack, one of those that `dprisk catalogue` lists.", metavar="NAME"),
             option("stop_early", bool, "Stop as soon as the claim is refuted."),
-            option("jobs", int, "Worker processes.", default=1, show_default=True),
+            option("jobs", int, "How many processes run the code at the same time.", default=1, show_default=True),
             option("cluster", str, "Run on a dask cluster instead, as in tcp://host:8786.", metavar="ADDRESS"),
-            option("store", FILE, "Record finished blocks here, and go on from them."),
+            option("store", FILE, "A file that keeps what is done: an interrupted audit goes on from it."),
             option("json", bool, "Print JSON instead of sentences."),
+            option("csv", bool, "Print CSV instead of sentences: a line for each number."),
         ],
     }
-    return Command("audit", _audit, sections, (MECHANISMS,))
+    examples = (
+        "--mechanism oue --epsilon 2 --size 100",
+        "mypackage.noise:privatise --records 0..9 --claim 1",
+        "--outputs runs.csv --claim 1",
+    )
+    return Command("audit", _audit, sections, (MECHANISMS,), examples)
 
 
 def _audit(**given: Any) -> None:
     """Does this code keep its promise?
 
-    Runs a mechanism, a function or recorded outputs against a claimed epsilon. Certifies a lower bound on the true
-    epsilon. Ends with code 1 if the claim is violated, with 3 if the runs could not have shown it, with 0 otherwise. With --prior, --knows or --within it measures what that
-    attacker gains; without them it looks for the leak wherever it shows best.
+    Runs a mechanism or a function of yours many times, or takes recorded runs, and finds an epsilon that the true one
+    is not below. Ends with exit code 1 if that breaks the claim, with 3 if so few runs could not have shown it. With --prior, --knows or --within it measures what
+    this attacker gains; without them it looks wherever a leak shows best.
     """
     context = click.get_current_context()
     subjects = [given[subject] for subject in ("code", "mechanism", "outputs")]
     require(subjects.count(None) == 2, "Give either --mechanism, PACKAGE.MODULE:FUNCTION, or a file of --outputs.")
+    require(not (given["json"] and given["csv"]), "Choose one of --json and --csv.")
     typed = {name for name in given if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
     interrupted = False
     try:
@@ -101,21 +120,20 @@ def _audit(**given: Any) -> None:
         report, interrupted = stop.report, True
         click.echo(err=True)  # behind ^C
     if given["json"]:
-        show_json(report.to_dict())
+        print_json(report.to_dict())
+    elif given["csv"]:
+        print_csv(report.table())
     else:
-        click.echo(_told(report))
+        say(_told(report))
     context.exit(INTERRUPTED if interrupted else EXIT_CODES[report.verdict])
 
 
 def _run(given: Options, typed: set[str]) -> AuditReport:
     entry = given["mechanism"]
     listed = None if given["records"] is None else _records(given["records"])
-    threat = None
-    if typed & (OF_A_THREAT if entry is None else OF_A_THREAT - set(entry.takes)):
-        threat = read_threat(given, entry, listed)
-        threat.require_listed()
-    prior = None if threat is None else threat.prior
-    subject, family = _code(given, prior, listed) if entry is None else (_mechanism(given, prior), None)
+    survey, threat = _attacker(given, typed, listed)
+    prior = survey.prior if survey is not None else None if threat is None else threat.prior
+    subject, family = _code(given, prior, listed) if entry is None else (_mechanism(given, prior, survey), None)
     require(given["delta"] is None or given["claim"] is not None, "--delta is part of a claim: give --claim as well.")
     if given["cluster"] is not None:
         require("jobs" not in typed, "--jobs are local workers; a --cluster brings its own workers.")
@@ -146,12 +164,30 @@ def _run(given: Options, typed: set[str]) -> AuditReport:
         )
 
 
+def _attacker(given: Options, typed: set[str], listed: list[Any] | None) -> tuple[Survey | None, Threat | None]:
+    """The column that is randomised and the threat, each if there is one."""
+    entry, survey = given["mechanism"], read_survey(given)
+    if survey is not None:
+        known = entry is None and given["knows"] != "none"
+        require(not known, "Code is run on the values of the --column alone; leave --knows out.")
+        return survey, survey_threat(given, entry, survey)
+    if not typed & (OF_A_THREAT if entry is None else OF_A_THREAT - set(entry.takes)):
+        return None, None
+    threat = read_threat(given, entry, listed)
+    threat.require_listed()
+    return None, threat
+
+
 def _attack(name: str | None, mechanism: Mechanism | None, threat: Threat | None) -> Guesser | None:
     """The attack of that name, on what the mechanism reports; the records are equally likely unless a threat says."""
     if name is None:
         return None
     if mechanism is None:
         return fail("--attack needs to know what outputs mean: give the --family of the code.")
+    for need in NAMED[name].needs:
+        if need not in ("mechanism", "threat", "prior"):
+            told = f"--attack {name} needs {MORE.get(need, need)}, which only Python can give"
+            fail(f"{told}: make({NAMED[name].name!r}, mechanism, threat, {need}=...) in dprisk.attacks.")
     return make(name, mechanism, threat or Threat(Prior.uniform(mechanism.size)))
 
 
@@ -177,7 +213,7 @@ def _workers(address: str | None, jobs: int) -> Iterator[tuple[Executor | None, 
         yield client.get_executor(pure=False), max(jobs, sum(client.nthreads().values()))
 
 
-def _mechanism(given: Options, prior: Prior | None) -> Mechanism:
+def _mechanism(given: Options, prior: Prior | None, survey: Survey | None) -> Mechanism:
     entry = given["mechanism"]
     for name, instead in (
         ("records", "a mechanism has --size"),
@@ -189,7 +225,9 @@ def _mechanism(given: Options, prior: Prior | None) -> Mechanism:
         require(given[name] in (None, False), f"{flag(name)} is for code; {instead}.")
     size = given["size"] if prior is None else prior.size
     require(size is not None or entry.records == "nothing", "--size is missing: how many possible records are there?")
-    made: Mechanism = entry.make(taken(entry, given), size, flag)
+    if survey is not None:
+        return survey.randomised(entry.make(taken(entry, given), survey_records(entry, survey), flag))
+    made: Mechanism = entry.make(taken(entry, given), size if prior is None else records_of(prior, entry), flag)
     if given["size"] not in (None, made.size):
         fail(f"--size says {given['size']} records, the {entry.name} has {made.size}.")
     return made
@@ -246,7 +284,7 @@ def _records(text: str) -> list[Any]:
 
 
 def _recorded(given: Options, typed: set[str]) -> AuditReport:
-    for name in sorted(typed - {"outputs", "claim", "delta", "alpha", "seed", "json"}):
+    for name in sorted(typed - {"outputs", "claim", "delta", "alpha", "seed", "json", "csv"}):
         fail(f"{flag(name)} has no meaning with --outputs, which are runs of the past.")
     require(given["claim"] is not None, "--claim is missing: which epsilon does the code promise?")
     claim = ApproxDP(given["claim"], given["delta"] or 0.0)

@@ -1,5 +1,7 @@
 """The command `dprisk`: all its commands, and how it ends."""
 
+import io
+import os
 import sys
 from importlib import resources
 from importlib.metadata import entry_points
@@ -15,7 +17,9 @@ from dprisk.catalogue import REGISTERS
 from dprisk.cli.assess import assess_command, calibrate_command
 from dprisk.cli.audit import audit_command
 from dprisk.cli.options import Command, option
-from dprisk.cli.tables import show, show_attacks, show_catalogue, show_json, show_options, show_registry
+from dprisk.cli.plot import plot_command
+from dprisk.cli.printing import print_json, say, visible
+from dprisk.cli.tables import show, show_attacks, show_catalogue, show_options, show_registry
 from dprisk.errors import DpriskError
 from dprisk.mechanisms import GRR
 from dprisk.threat.prior import Prior
@@ -24,15 +28,24 @@ from dprisk.threat.threat import Threat
 DEMO_EPSILON, DEMO_ADVANTAGE = 2.0, 0.05
 
 
+class Commands(click.Group):
+    """Commands in the order in which they were added: the questions first."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        """Their names."""
+        return list(self.commands)
+
+
 def command() -> click.Group:
     """The command with all that the catalogue knows now, also what was registered since the package was loaded."""
     as_json = {"Answer": [option("json", bool, "Print JSON instead of tables, with the details.")]}
-    group = click.Group("dprisk", invoke_without_command=True, callback=_help, help=_help.__doc__)
+    group = Commands("dprisk", invoke_without_command=True, callback=_help, help=_help.__doc__)
     click.version_option(__version__, prog_name="dprisk")(group)
     for made in (
         assess_command(),
         calibrate_command(),
         audit_command(),
+        plot_command(),
         Command("bounds", _bounds, as_json),
         Command("catalogue", _catalogue, as_json),
         Command("demo", _demo, {}),
@@ -43,19 +56,25 @@ def command() -> click.Group:
 
 def main() -> None:
     """Run the command: wrong input gets one sentence and exit code 2, never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a label in letters that the terminal has not
     try:
         _load_plugins()
-        code = command().main(standalone_mode=False)
+        code = command().main(prog_name="dprisk", standalone_mode=False)
     except click.exceptions.Exit as leaving:
         code = leaving.exit_code
+    except BrokenPipeError:  # whoever read the answer has seen enough, as in `dprisk catalogue | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
     except (DpriskError, click.ClickException, MemoryError, OSError) as problem:
         message = problem.format_message() if isinstance(problem, click.ClickException) else str(problem)
         if isinstance(problem, MemoryError):
             message = "This needs more memory than there is; choose a smaller size."
-        click.echo(f"Error: {message}", err=True)
+        say(f"Error: {visible(message)}", err=True)
         code = 2
     except (click.Abort, KeyboardInterrupt):
-        click.echo("Interrupted.", err=True)
+        click.echo("Interrupted before there was an answer.", err=True)
         code = 130
     sys.exit(code if isinstance(code, int) else 0)
 
@@ -71,28 +90,34 @@ def _load_plugins() -> None:
 
 
 def _help() -> None:
-    """What does a differentially private release risk, how much noise does it need, does the code keep its promise?"""
+    """What does a differentially private release risk? How much noise does it need? Does the code keep its promise?
+
+    `dprisk COMMAND --help` has examples. `dprisk demo` shows one that runs.
+    """
     context = click.get_current_context()
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
 
 def _bounds(json: bool) -> None:
-    """Every bound dprisk knows: what it bounds, what it needs, who proved it."""
+    """List every bound: what it is on, what it needs, who proved it."""
     if json:
-        show_json([bound.to_dict() for bound in REGISTRY])
+        print_json([bound.to_dict() for bound in REGISTRY])
         return
     for which in dict.fromkeys(bound.bounds for bound in REGISTRY):
         show_registry(which, REGISTRY)
 
 
 def _catalogue(json: bool) -> None:
-    """Every name dprisk knows: what it stands for, the options it takes, what else it is called."""
+    """List every name that you can type.
+
+    Tells what each stands for, which options it takes, and what else it is called.
+    """
     attacks = [{key: getattr(attack, key) for key in ("name", "title", "explanation", "needs")} for attack in NAMED]
     options = {name: known for register in REGISTERS for name, known in register.options.items()}
     if json:
         told = {register.plural.replace(" ", "_"): [entry.to_dict() for entry in register] for register in REGISTERS}
-        show_json(told | {"attacks": attacks, "options": [known.to_dict() for known in options.values()]})
+        print_json(told | {"attacks": attacks, "options": [known.to_dict() for known in options.values()]})
         return
     for register in REGISTERS:
         show_catalogue(register)
@@ -101,7 +126,10 @@ def _catalogue(json: bool) -> None:
 
 
 def _demo() -> None:
-    """The bundled example: a clinic asks its patients for one of ten diagnoses, by randomised response."""
+    """Show an example that comes with dprisk.
+
+    A clinic asks its patients for one of ten diagnoses, by randomised response.
+    """
     with resources.as_file(resources.files("dprisk") / "examples" / "clinic.csv") as path:
         prior = Prior.from_csv(path)
     threat = Threat(prior)

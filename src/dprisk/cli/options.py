@@ -1,28 +1,56 @@
 """Options and commands of the command line, made from the catalogue."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from dprisk.catalogue import PRIORS, SUCCESS, Catalogue, Entry, Option
+from dprisk.errors import DpriskError, InputFileError
 
+COMMANDLINE = ParameterSource.COMMANDLINE
 Options = dict[str, Any]
 Sections = Mapping[str, Sequence[click.Parameter]]
 FEW = 3  # names that are listed before the meaning of an option that only they take
 FILE = click.Path(path_type=Path)
+FILE.name = "file"
+
+
+class Number(click.ParamType[float]):
+    """A number, whole or not."""
+
+    name = "number"
+
+    def __init__(self, kind: type[int] | type[float]) -> None:
+        self.kind = kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number that a text is."""
+        try:
+            return self.kind(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a {'whole ' if self.kind is int else ''}number.", param, ctx)
 
 
 class Command(click.Command):
-    """A command whose help shows its options by section, and then the names in some registers.
+    """A command whose help shows examples, its options by section, and then the names in some registers.
 
-    An option that two sections have is the one of the later section.
+    An option that two sections have is the one of the later section. A refusal that begins with the name of an option
+    names it as it is typed.
     """
 
     def __init__(
-        self, name: str, callback: Callable[..., Any], sections: Sections, registers: Sequence[Catalogue] = ()
+        self,
+        name: str,
+        callback: Callable[..., Any],
+        sections: Sections,
+        registers: Sequence[Catalogue] = (),
+        examples: Sequence[str] = (),
     ) -> None:
+        self.examples = examples
         last = {option.name: option for options in sections.values() for option in options}
         self.sections = {
             title: [option for option in options if last[option.name] is option] for title, options in sections.items()
@@ -30,6 +58,23 @@ class Command(click.Command):
         self.registers = registers
         params = [option for options in self.sections.values() for option in options]
         super().__init__(name, callback=callback, params=params, help=callback.__doc__)
+
+    def invoke(self, context: click.Context) -> Any:
+        """Run it."""
+        try:
+            return super().invoke(context)
+        except InputFileError:
+            raise  # whose names are those in the file
+        except DpriskError as problem:
+            typed = [name for name in context.params if context.get_parameter_source(name) is COMMANDLINE]
+            raise click.ClickException(_as_typed(str(problem), typed)) from problem
+
+    def format_help_text(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """What it does, then examples, which are not wrapped so that they can be copied."""
+        super().format_help_text(context, formatter)
+        if self.examples:
+            with formatter.section("Examples"):
+                formatter.write("".join(f"  dprisk {self.name} {example}\n" for example in self.examples))
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         """One list a section; `--help` is in the last."""
@@ -44,13 +89,22 @@ class Command(click.Command):
                 formatter.write_dl([(entry.name, entry.title) for entry in register])
 
 
+def _as_typed(message: str, options: Sequence[str]) -> str:
+    """A message of the library, with the names of some options as they are typed."""
+    for name in options:
+        known = "n_jobs" if name == "jobs" else name
+        anywhere = rf"|\b{known}\b" if "_" in known else ""
+        message = re.sub(rf"^{known}\b|`{known}`{anywhere}", flag(name), message)
+    return message
+
+
 class EntryOption(click.Option):
     """An option of entries of the catalogue."""
 
 
 def option(name: str, kind: Any, meaning: str, **more: Any) -> click.Option:
     """An option of a command itself; a bool is a flag."""
-    more = {"is_flag": True} if kind is bool else {"type": kind} | more
+    more = {"is_flag": True} if kind is bool else {"type": _typed(kind)} | more
     return click.Option([flag(name), name], help=meaning, **more)
 
 
@@ -60,7 +114,14 @@ def name_in(register: Catalogue, name: str, meaning: str) -> click.Option:
     def found(_: click.Context, __: click.Parameter, text: str | None) -> Entry | None:
         return None if text is None else register[text]
 
-    return option(name, str, meaning, metavar="NAME", callback=found)
+    def completed(_: click.Context, __: click.Parameter, typed: str) -> list[str]:
+        return [entry.name for entry in register if entry.name.startswith(typed.casefold())]
+
+    return option(name, str, meaning, metavar="NAME", callback=found, shell_complete=completed)
+
+
+def _typed(kind: Any) -> Any:
+    return Number(kind) if kind in (int, float) else kind
 
 
 def of_entries(*registers: Catalogue) -> dict[str, list[click.Parameter]]:
@@ -68,48 +129,77 @@ def of_entries(*registers: Catalogue) -> dict[str, list[click.Parameter]]:
     sections: dict[str, list[click.Parameter]] = {}
     seen: set[str] = set()
     for register in registers:
-        also = "" if register is registers[0] else f"Instead of a {registers[0].kind}: "
-        choice = name_in(register, register.kind, f"{also}one of the names below.".capitalize())
+        first = register is registers[0]
+        choice = name_in(
+            register, register.kind, f"The {register.kind}, by a name from the list below or as you call it."
+        )
         new = [_of_entry(known, registers) for name, known in register.options.items() if name not in seen]
-        sections[register.kind.capitalize()] = [choice, *new]
+        sections[register.kind.capitalize() if first else f"Or a {register.kind}"] = [choice, *new]
         seen |= set(register.options)
     return sections
 
 
 def _of_entry(known: Option, registers: Sequence[Catalogue]) -> EntryOption:
-    """The option, with the names of those who take it if they are few."""
-    takers = dict.fromkeys(entry.name for register in registers for entry in register if known in entry.options)
+    """The option; if few take it, with their names."""
+    takers = {entry.name: register for register in registers for entry in register if known in entry.options}
     meaning = f"{known.meaning[0].upper()}{known.meaning[1:]}."
     if len(takers) <= FEW:
-        meaning = f"{', '.join(takers)}: {known.meaning}."
-    kind: Any = FILE if known.kind is Path else known.kind
+        kinds = dict.fromkeys(flag(register.kind) for register in takers.values())
+        meaning = f"With {' or '.join(kinds)} {' or '.join(takers)}: {known.meaning}."
+    kind: Any = FILE if known.kind is Path else _typed(known.kind)
     if known.choices:
         kind = click.Choice(known.choices, case_sensitive=False)
     return EntryOption([flag(known.name), known.name], type=kind, help=meaning)
+
+
+def of_a_release() -> click.Parameter:
+    """A query that is published with noise."""
+    return option(
+        "release",
+        FILE,
+        "Instead of a mechanism: a TOML or JSON file with a query, its data, the possible records and the noise. The "
+        "prior is then how often each record occurs in the data, unless --prior says another; --knows names columns.",
+    )
+
+
+def of_a_table() -> list[click.Parameter]:
+    """A column that people randomise, and the table that it is of."""
+    return [
+        option("data", FILE, "A CSV file with one row a person: the records, the prior and what --knows names."),
+        option(
+            "column", str, "The column of --data that the mechanism randomises and the attacker wants.", metavar="NAME"
+        ),
+    ]
 
 
 def of_the_attacker() -> list[click.Parameter]:
     """What the attacker believes, knows and wants."""
     near = click.Choice([entry.name for entry in SUCCESS if "within" in entry.takes], case_sensitive=False)
     return [
-        option("size", int, "Number of possible records; a prior file or a matrix brings its own."),
+        option("size", int, "How many possible records there are; not needed with a file that lists them."),
         option(
             "prior",
             str,
-            f"{prior_names()} with `label` and `probability` or `count`.",
+            f"How likely each record is to the attacker: {prior_names()} with a column `label` and a column "
+            "`probability` or `count`.",
             metavar="PRIOR",
             show_default="uniform",
         ),
         option(
             "knows",
             str,
-            "none, all, or a CSV file with `group` (and `label`, unless in the order of the records).",
+            "What the attacker knows of the person: none; all, which is membership inference; columns of --data, as "
+            "in sex,age; or a CSV file that puts each `label` into a `group`.",
             metavar="WHAT",
             default="none",
             show_default=True,
         ),
-        option("within", float, "A guess this near the record counts as right; exact if left out."),
-        option("space", near, "Where distances are measured; on a line if left out."),
+        option("within", float, "How far off a guess may be and still count as right; it must be exact if left out."),
+        option(
+            "space",
+            near,
+            "How distances are measured: on a line, if left out, or around a ring, as for hours of the day.",
+        ),
     ]
 
 

@@ -1,37 +1,121 @@
 """What the command line describes: a mechanism or guarantee of the catalogue or a release file, and the attacker."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from dprisk.catalogue import PRIORS, SUCCESS, Entry
 from dprisk.cli.options import Options, flag, only_of_entries, prior_name, prior_names, taken
+from dprisk.csv_files import CsvFile
 from dprisk.errors import InputFileError, ThreatError, fail, require
+from dprisk.mechanisms import Mechanism
 from dprisk.release_files import ReleaseFile, read_release
-from dprisk.tables import read_csv
+from dprisk.surveys import Survey
 from dprisk.threat.knowledge import Knowledge
 from dprisk.threat.prior import Prior
 from dprisk.threat.success import Success
 from dprisk.threat.threat import Threat
 
+WHOLE_RECORD = (
+    "The mechanism randomises the whole record, what the attacker knows of it included. If it randomises one column of "
+    "a table, give that as --data with its --column, and name the known columns by --knows."
+)
+
+
+@dataclass(frozen=True)
+class Described:
+    """What is assessed or calibrated, the attacker, and what the reader should know of both."""
+
+    subject: Any
+    threat: Threat
+    about: str = ""
+
+
+def described(given: Options, template: bool = False, ranges: Mapping[str, Any] = MappingProxyType({})) -> Described:
+    """What the command line describes; of a `template` the number that is to be found is left out."""
+    if given["release"] is not None:
+        planned = planned_release(given)
+        threat = release_threat(given, planned)
+        given["query"] = planned.query.describe()
+        return Described(planned.mechanism, threat, planned.describe(given["prior"], template))
+    entry, survey = chosen(given), read_survey(given)
+    threat = read_threat(given, entry) if survey is None else survey_threat(given, entry, survey)
+    records = records_of(threat.prior, entry) if survey is None else survey_records(entry, survey)
+    options = taken(entry, given)
+    made = entry.template(options, records, flag) if template else adjustable(entry, options, ranges, records)
+    if not isinstance(made, Mechanism):
+        return Described(made, threat)
+    if survey is not None:
+        about = f"{survey.describe()}; the prior is how common each row is in {given['data']}"
+        return Described(survey.randomised(made), threat, about)
+    return Described(made, threat, WHOLE_RECORD if given["knows"] not in ("none", "all") else "")
+
+
+def adjustable(entry: Entry, options: Options, ranges: Mapping[str, Any], records: Any) -> Any:
+    """What is swept: as it is with the first number of each range, unless only something else can be adjusted."""
+    if entry.unset is None or not ranges:
+        return entry.make(options, records, flag)
+    return entry.template({name: value for name, value in options.items() if name not in ranges}, records, flag)
+
 
 def chosen(given: Options) -> Entry:
     """The mechanism or guarantee that was named."""
     named: list[Entry] = [given[kind] for kind in ("mechanism", "guarantee") if given[kind] is not None]
-    also = ", or a --release file" if "release" in given else ""
-    require(len(named) == 1, f"Give either --mechanism or --guarantee{also}.")
+    require(len(named) == 1, "Give either --mechanism or --guarantee, or a --release file.")
     return named[0]
 
 
 def planned_release(given: Options) -> ReleaseFile:
     """The release in a file; options that say of a mechanism what the file says of the release are refused."""
-    for option in ("mechanism", "guarantee", "size", *sorted(only_of_entries())):
-        require(given[option] is None, f"{flag(option)} has no meaning with --release: the file says it.")
+    for option in ("mechanism", "guarantee", "size", "data", "column", *sorted(only_of_entries())):
+        require(given.get(option) is None, f"{flag(option)} has no meaning with --release: the file says it.")
     planned = read_release(given["release"])
     if given["prior"] is not None and planned.prior is not None:
         fail(f"{given['release']} names a prior; leave --prior out, or take it out of the file.")
     return planned
+
+
+def read_survey(given: Options) -> Survey | None:
+    """The column of a table that is randomised; what follows from the table is not given besides."""
+    if given["data"] is None:
+        require(given["column"] is None, "--column is a column of a table: give that as --data.")
+        return None
+    for name in ("size", "prior"):
+        require(given[name] is None, f"{flag(name)} has no meaning with --data: it follows from the table.")
+    if given["column"] is None:
+        fail(f"--column is missing: what is randomised? Of {given['data']}, {CsvFile.open(given['data']).described}.")
+    known = (
+        given["knows"] if given["knows"] in ("none", "all") else [name.strip() for name in given["knows"].split(",")]
+    )
+    return Survey.from_csv(given["data"], given["column"], known)
+
+
+def survey_threat(given: Options, entry: Entry | None, survey: Survey) -> Threat:
+    """The threat to a column that is randomised."""
+    require(given["space"] in (None, "line"), "--space ring has no meaning with --data.")
+    _success(given, entry)  # refuses what goes without --within
+    return survey.threat(given["within"])
+
+
+def survey_records(entry: Entry, survey: Survey) -> Any:
+    """What an entry is told of the values of a column: their number, or where they are for noise on numbers."""
+    if entry.records in ("spaced", "places") and not all(isinstance(value, int | float) for value in survey.values):
+        fail(
+            f"{entry.name} is for numbers, but {survey.column!r} holds {survey.values[0]!r}; choose another mechanism."
+        )
+    if entry.records == "places":
+        return list(survey.values)
+    _require_places(entry, survey.prior)
+    return survey.size
+
+
+def _require_places(entry: Entry | None, prior: Prior) -> None:
+    """Refuse records that do not lie where a mechanism takes them to lie."""
+    if entry is not None and entry.records == "spaced" and math.isfinite(prior.size):
+        prior.require_even_spacing(f"The mechanism {entry.name}")
 
 
 def read_threat(given: Options, entry: Entry | None, records: Sequence[Any] | None = None) -> Threat:
@@ -45,14 +129,30 @@ def read_threat(given: Options, entry: Entry | None, records: Sequence[Any] | No
     prior = _prior(given["prior"], size, told_by)
     if prior.labels is None and records is not None:
         prior = Prior(prior.weights, records)
-    if entry is not None and entry.records in ("spaced", "places") and math.isfinite(prior.size):
-        prior.require_even_spacing(f"The mechanism {entry.name}")
     return Threat(prior, _knowledge(given["knows"], prior), success)
 
 
-def records_of(threat: Threat) -> Any:
-    """What an entry is told of the records: their number, or the interval that they may be any number of."""
-    return threat.prior.size if math.isfinite(threat.prior.size) else threat.prior
+def records_of(prior: Prior, entry: Entry) -> Any:
+    """What an entry is told of the records: their number, where they lie, or the interval of which they are any number.
+
+    Noise on numbers has the units of the labels.
+    """
+    if not math.isfinite(prior.size):
+        return prior
+    if entry.records != "places" or prior.labels is None:
+        return prior.size
+    for label in prior.labels:
+        require(
+            _is_number(label), f"{entry.name} adds noise to numbers; the label {label!r} is no number.", ThreatError
+        )
+    return prior.positions()
+
+
+def _is_number(label: Any) -> bool:
+    try:
+        return math.isfinite(float(label))
+    except (TypeError, ValueError):
+        return False
 
 
 def release_threat(given: Options, planned: ReleaseFile) -> Threat:
@@ -60,7 +160,7 @@ def release_threat(given: Options, planned: ReleaseFile) -> Threat:
     success = _success(given, None)
     if given["within"] is not None and not planned.is_numeric:
         fail("--within is a distance between records that are numbers: a universe of one column of numbers.")
-    given["prior"] = next(text for text in (given["prior"], planned.prior, "uniform") if text is not None)
+    given["prior"] = next(text for text in (given["prior"], planned.prior, "data") if text is not None)
     prior = _release_prior(given["prior"], planned)
     return Threat(prior, _release_knowledge(given["knows"], planned, prior), success)
 
@@ -127,7 +227,7 @@ def _release_knowledge(text: str, planned: ReleaseFile, prior: Prior) -> Knowled
     names = text.split(",")
     if text not in ("none", "all") and all(name in planned.table for name in names):
         return Knowledge.columns(planned.table, names)
-    if text not in ("none", "all") and not Path(text).exists():
+    if text not in ("none", "all") and not Path(text).is_file():
         fail(f"--knows is none, all, a CSV file or columns of the records ({', '.join(planned.table)}), got {text}.")
     return _knowledge(text, prior)
 
@@ -136,8 +236,12 @@ def _knowledge(text: str, prior: Prior) -> Knowledge | str:
     """none, all, or the groups in a file."""
     if text in ("none", "all"):
         return text
-    table = read_csv(text)
-    require("group" in table, f"{text} has no column `group`; it has {', '.join(table)}.", InputFileError)
+    if not Path(text).is_file():
+        fail(f"There is no file {text}; --knows is none, all, or a CSV file, and with --data columns of the table.")
+    file = CsvFile.open(text)
+    table = file.columns(["group", "label"] if file.has("label") else ["group"])
+    if "" in table["group"]:
+        file.refuse_cell("group", lambda cell: not cell, "is empty", "give each record a group")
     if "label" not in table:
         return Knowledge.partition(table["group"])
     group = dict(zip(table["label"], table["group"], strict=True))

@@ -14,7 +14,7 @@ import numpy as np
 
 from dprisk.exact.cells import SMALLEST_SHARE, TOLERANCE, UNSEEN, Search
 from dprisk.exact.optimum import Optimum
-from dprisk.exact.theorem import enumerate_by_record, enumerate_outputs
+from dprisk.exact.theorem import enumerate_by_record, enumerate_outputs, enumerate_right
 from dprisk.mechanisms.numbers.additive import Additive
 from dprisk.mechanisms.numbers.noise import SymmetricNoise
 from dprisk.threat.threat import Threat
@@ -29,13 +29,23 @@ def optimum(mechanism: Additive, threat: Threat) -> Optimum:
     with ThreadPoolExecutor(2) as pool:
         parts = list(pool.map(partial(partition, mechanism, threat), (True, False)))
     binned = mechanism.binned(np.concatenate([part.edges for part in parts]))
-    error, is_proven = sum(part.defect for part in parts), isinstance(mechanism.noise, SymmetricNoise)
-    return replace(enumerate_outputs(binned, threat), error=error, is_proven=is_proven)
+    error = sum(part.defect for part in parts)
+    return replace(enumerate_outputs(binned, threat), error=error, is_proven=is_proven(mechanism))
+
+
+def is_proven(mechanism: Additive) -> bool:
+    """Whether what a partition may miss is a bound, and not an estimate as for a noise of unknown shape."""
+    return isinstance(mechanism.noise, SymmetricNoise)
 
 
 def by_record(mechanism: Additive, threat: Threat) -> FloatArray:
     """The best attacker's advantage on each record."""
     return enumerate_by_record(mechanism.binned(partition(mechanism, threat, penalise=True).edges), threat)
+
+
+def right(mechanism: Additive, threat: Threat) -> FloatArray:
+    """How often the attacker of largest advantage is right about participants, by group."""
+    return enumerate_right(mechanism.binned(partition(mechanism, threat, penalise=True).edges), threat)
 
 
 @dataclass(frozen=True)

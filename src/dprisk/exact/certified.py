@@ -33,6 +33,7 @@ resolves the prior. Both bounds are moved outward by twice that hundredth, and b
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -40,13 +41,15 @@ import numpy as np
 from dprisk.errors import ThreatError, as_number, require
 from dprisk.exact.grid import Grid, Look, largest_in_pieces, prefix
 from dprisk.exact.optimum import Optimum
-from dprisk.mechanisms.numbers.interval import OnInterval
+from dprisk.mechanisms.numbers.interval import Effort, OnInterval
 from dprisk.mechanisms.numbers.noise import LaplaceNoise
 from dprisk.threat.density import Density
 from dprisk.threat.threat import Threat
+from dprisk.threat.window_masses import window_masses
 from dprisk.types import FloatArray, IntArray
 
 FIRST, MOST = 128, 5000  # grid points that are started with, and at most
+ROUGH, CLOSE = 128, 1e-4  # grid points of a rough certificate; what a close one may lack, as a share of the advantage
 MOST_RATIO = 16.0  # of the width of cells to that of pieces
 QUADRATURE, ROUNDING = 0.02, 1e-12  # by how much bounds are moved outward: a share of their distance, and a constant
 
@@ -81,11 +84,6 @@ class Enclosed(Optimum):
     certificate: Certificate
 
     @property
-    def baseline(self) -> float:
-        """The best success without seeing the output, from above."""
-        return self.certificate.baseline.upper
-
-    @property
     def advantage_interval(self) -> tuple[float, float]:
         """Certified bounds on RAD."""
         return self.certificate.advantage.lower, self.certificate.advantage.upper
@@ -107,13 +105,19 @@ class Enclosed(Optimum):
 
 def enclose(mechanism: OnInterval, threat: Threat) -> Enclosed:
     """The optimum for records that are numbers, as `certify` encloses it."""
-    found = certify(mechanism, *threat.interval)
+    found = certify(mechanism, *threat.interval, effort=mechanism.effort)
     advantage, success = np.array([[found.advantage.upper], [found.success.upper]])
     return Enclosed(advantage, success, None, found, error=found.advantage.gap)
 
 
-def certify(mechanism: OnInterval, prior: Density, within: float, gap: float = 1e-6) -> Certificate:
-    """Bounds on RAD and ReRo that are at most `gap` apart, or as close as a grid of 5000 points brings them."""
+def certify(
+    mechanism: OnInterval, prior: Density, within: float, gap: float = 1e-6, effort: Effort = "full"
+) -> Certificate:
+    """Bounds on RAD and ReRo that are at most `gap` apart, or as close as a grid of 5000 points brings them.
+
+    With less effort they hold too. "rough" takes one small grid, so that they change smoothly with the noise, and
+    "close" ends where they are as close as a ten-thousandth of the advantage.
+    """
     eta, gap = as_number("The distance `within`", within), as_number("gap", gap)
     require(0 < eta < math.inf, f"The distance `within` must be finite and above 0, got {eta:g}.")
     require(gap >= 1e-9, f"The gap must be at least 1e-9, got {gap:g}.")
@@ -130,12 +134,21 @@ def certify(mechanism: OnInterval, prior: Density, within: float, gap: float = 1
         "closer guesses need a finer grid than there is.",
         ThreatError,
     )
+    return _refined(mechanism, prior, eta, gap, effort)
+
+
+@lru_cache(maxsize=8)  # a search comes back to where it was, and so does whoever asks for the risk that it found
+def _refined(mechanism: OnInterval, prior: Density, eta: float, gap: float, effort: Effort) -> Certificate:
+    """Grids as fine as it takes."""
+    baseline = Bounds(*window_masses(prior, eta).heaviest)
+    if effort == "rough":
+        return _certificate(Grid(mechanism, prior, eta, ROUGH), baseline)
     points = FIRST  # enough if the noise is so small that no grid would resolve it
-    coarser = _best_ratio(mechanism, prior, eta)
+    coarser, share = _best_ratio(mechanism, prior, eta), CLOSE if effort == "close" else 0.0
     while True:
-        found = _certificate(Grid(mechanism, prior, eta, points, coarser))
-        apart = max(found.advantage.gap, found.success.gap)
-        if apart <= gap or points == MOST or mechanism.noise.width * MOST < length:
+        found = _certificate(Grid(mechanism, prior, eta, points, coarser), baseline)
+        apart, gap = max(found.advantage.gap, found.success.gap), max(gap, share * found.advantage.lower)
+        if apart <= gap or points == MOST or mechanism.noise.width * MOST < prior.high - prior.low:
             return found
         points = min(MOST, math.ceil(points * max(1.3, 1.05 * math.sqrt(apart / gap))))
 
@@ -149,24 +162,22 @@ def _best_ratio(mechanism: OnInterval, prior: Density, eta: float) -> float:
     """
     if isinstance(mechanism.noise, LaplaceNoise) or mechanism.noise.width * FIRST < prior.high - prior.low:
         return 1.0
-    even, twice = (_certificate(Grid(mechanism, prior, eta, FIRST, ratio)) for ratio in (1.0, 2.0))
+    blind = Bounds(0.0, 0.0)  # as if nothing were known of it
+    even, twice = (_certificate(Grid(mechanism, prior, eta, FIRST, ratio), blind) for ratio in (1.0, 2.0))
     apart, more = (max(found.advantage.gap, found.success.gap) for found in (even, twice))
     cells = (more - apart) / 3
     return min(MOST_RATIO, max(1.0, math.sqrt(apart / cells - 1))) if 0 < cells < apart else 1.0
 
 
-def _certificate(grid: Grid) -> Certificate:
-    """The two bounds of each number on this grid."""
+def _certificate(grid: Grid, baseline: Bounds) -> Certificate:
+    """The two bounds of each number on this grid, for a given baseline."""
     sums = np.zeros((2, 2))
     for look in grid.looks():
         sums += _bound(grid, look)
     (advantage, more), (success, higher) = sums.tolist()
-    blind = float(grid.kappa.max())
     risk, right = _outward(advantage, more + grid.unseen), _outward(success, higher + grid.unseen)
-    least = _outward(blind, 0.0)
     # A guess that ignores the output has no advantage, and the best of them succeeds with the baseline.
-    right = Bounds(max(right.lower, least.lower), min(1.0, right.upper))
-    baseline = Bounds(least.lower, min(least.upper + grid.above, right.upper))
+    right = Bounds(max(right.lower, baseline.lower), min(1.0, max(right.upper, baseline.upper)))
     return Certificate(Bounds(max(risk.lower, 0.0), min(1.0, risk.upper)), right, baseline, grid.points)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from dprisk.exact.optimum import Optimum
-from dprisk.mechanisms import GRR, SetProtocol
+from dprisk.mechanisms import GRR, Mechanism, OnAttribute, SetProtocol
 from dprisk.mechanisms.numbers.additive import Additive
 from dprisk.mechanisms.numbers.noise import SymmetricNoise
 from dprisk.threat.threat import Threat
@@ -19,36 +19,93 @@ def set_protocol(mechanism: SetProtocol, threat: Threat) -> Optimum:
         RAD = (r1 - r0) sum_i pi_i [a_h (1 - pi_i) - b_h (mass of all records but i and the h)],
 
     and a group with nothing in the set adds 0. For ReRo the choice is the larger of pi_i r1 and pi_top r0, with
-    top the heaviest record of the group, if that is not in the set itself. Equally likely records of a group share
-    their advantage evenly, which is what breaking ties at random does.
+    top the heaviest record of the group, if that is not in the set itself. The attacker of the advantage is right about
+    a participant with record i if it is chosen, with probability r1 a_h. Beyond that, a set that holds nobody of
+    positive probability tells nothing: it then guesses the top of the group.
+    """
+    found, by_record = _from_sets(mechanism, threat, threat.prior.weights, threat.prior.support_size)
+    if threat.success.is_exact or not threat.knows.is_all:
+        return found
+    # A record that every guess hits, or none, adds nothing to the advantage.
+    pi, groups, covered = threat.prior.weights, threat.knows.groups, threat.reach.covered
+    sure = ~threat.reach.can_avoid[groups]
+    by_record = np.where(~sure & covered, by_record, 0.0)
+    order = _heaviest_first(pi, groups)
+    right = np.where(sure[order], pi[order], np.asarray(found.right_by_group)) * covered[order]
+    return Optimum((pi * by_record)[order], (pi * covered)[order], by_record, right_by_group=right)
+
+
+def sees_one_value_each(mechanism: Mechanism, threat: Threat) -> bool:
+    """Whether a set protocol sees an attribute that tells the records of each group apart, and exactly one is sought.
+
+    In a group that has all values that occur every guess may be right about somebody; elsewhere some guess must be
+    sure to fail, so that the attacker can abstain.
+    """
+    if not (isinstance(mechanism, OnAttribute) and isinstance(mechanism.mechanism, SetProtocol)):
+        return False
+    values, groups = mechanism.values, threat.knows.groups
+    if np.unique(groups * mechanism.mechanism.size + values).size < values.size:
+        return False
+    reach = threat.reach
+    complete = np.bincount(groups) == np.unique(values).size
+    return bool(reach.sizes.max() <= 1 and reach.covered.all() and np.all(complete | reach.can_avoid))
+
+
+def set_protocol_on_attribute(mechanism: OnAttribute, threat: Threat) -> Optimum:
+    """As `set_protocol`, where the reported set is of values of an attribute that other groups have too.
+
+    The report of somebody else is that of a value v, drawn by its mass q_v in all groups together. So the bracket is
+    a_h (1 - q_i) - b_h (mass of all values but i's and the h), while the choice is by pi, as before. A group with none
+    of its values in the set adds 0: the attacker abstains, or, if the group has all values, the set tells nothing.
+    """
+    protocol: SetProtocol = mechanism.mechanism  # type: ignore[assignment]
+    mass = np.bincount(mechanism.values, weights=threat.prior.weights).astype(float)
+    return _from_sets(protocol, threat, mass[mechanism.values], int(np.count_nonzero(mass)))[0]
+
+
+def _from_sets(protocol: SetProtocol, threat: Threat, mass: FloatArray, possible: int) -> tuple[Optimum, FloatArray]:
+    """Both optima, group by group, and the advantage on each record.
+
+    `mass[z]` is the probability of all records that report as z does: its own, unless an attribute is reported. So many
+    reported values are `possible`, of positive probability.
+
+    Equally likely records of a group are chosen in an order that is drawn at random. Of t such records each is at
+    every place equally often, and with j of the others before it their mass is j/(t-1) of all the others' on average.
     """
     pi, groups = threat.prior.weights, threat.knows.groups
     order = _heaviest_first(pi, groups)
-    p, group = pi[order], groups[order]
+    p, q, group = pi[order], mass[order], groups[order]
     starts = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
     size = np.diff(np.r_[starts, p.size])
     rank = np.arange(p.size) - np.repeat(starts, size)
-
-    before = np.cumsum(p) - p
-    heavier = before - np.repeat(before[starts], size)
     h = np.arange(rank.max() + 1)
-    hit, miss = mechanism.hit(h), mechanism.miss(h)
-    gain, pair = mechanism.gain(h)[rank], mechanism.pair_gain(h)[rank]
-    each = gain * (1 - p) - pair * (1 - p - heavier)
+    hit, miss = protocol.hit(h), protocol.miss(h)
+    gain, pair = protocol.gain(h)[rank], protocol.pair_gain(h)[rank]
+    before = np.cumsum(q) - q
+    heavier = before - np.repeat(before[starts], size)
 
     top = p[starts]
     chosen = np.maximum(p * hit[rank], np.repeat(top, size) * miss[rank])
     chosen[starts] = top * hit[0]
-    success = np.add.reduceat(chosen, starts) + top * mechanism.none(size)
+    success = np.add.reduceat(chosen, starts) + top * protocol.none(size)
 
+    tied = np.flatnonzero(np.r_[True, (p[1:] != p[:-1]) | (group[1:] != group[:-1])])
+    count = np.diff(np.r_[tied, p.size])
+
+    def over_ties(values: FloatArray) -> FloatArray:
+        return np.repeat(np.add.reduceat(values, tied) / count, count)
+
+    place = np.arange(p.size) - np.repeat(tied, count)
+    others = over_ties(q) * np.repeat(count, count) - q
+    ahead = over_ties(place * pair) * others / np.repeat(np.maximum(count - 1, 1), count)
+    rest = 1 - q - np.repeat(heavier[tied], count)
     by_record = np.empty(p.size)
-    by_record[order] = _averaged_over_ties(each, p, group)
-    if not threat.success.is_exact and threat.knows.is_all:
-        # A record that every guess hits, or none, adds nothing to the advantage.
-        covered = threat.reach.covered
-        by_record[~(threat.reach.can_avoid[groups] & covered)] = 0
-        return Optimum((pi * by_record)[order], (pi * covered)[order], by_record)
-    return Optimum(np.add.reduceat(p * each, starts), success, by_record)
+    by_record[order] = over_ties(gain) * (1 - q) - over_ties(pair) * rest + ahead
+    each = gain * (1 - q) - pair * (1 - q - heavier)
+    nobody = protocol.none(np.array([possible]))[0]
+    right = np.add.reduceat(p * hit[rank], starts) + top * nobody if gain.any() else top
+    advantage = np.add.reduceat(p * each, starts)
+    return Optimum(advantage, success, by_record, right_by_group=right), by_record
 
 
 def randomised_response(mechanism: GRR, threat: Threat) -> Optimum:
@@ -59,7 +116,8 @@ def randomised_response(mechanism: GRR, threat: Threat) -> Optimum:
         (p - q) pi_theta (1{theta in c} - kappa_c)          for RAD,
         q kappa_c + (p - q) pi_theta 1{theta in c}          for ReRo.
 
-    In theta's own group the lightest (heaviest) set around theta is best, elsewhere the lightest (heaviest) of all.
+    In theta's own group the lightest (heaviest) set around theta is best, elsewhere the lightest (heaviest) of all. If
+    theta has probability 0, every set is worth 0 for RAD, and the heaviest is right most often.
     """
     pi, groups, reach = threat.prior.weights, threat.knows.groups, threat.reach
     mass = reach.sums(pi[:, None])
@@ -74,7 +132,14 @@ def randomised_response(mechanism: GRR, threat: Threat) -> Optimum:
     advantage = shift * (np.bincount(groups, weights=pi * worth) - (1 - inside) * lightest)
     here = np.maximum(mechanism.q * heaviest[groups], mechanism.q * heaviest_around + shift * pi * covered)
     elsewhere = mechanism.q * heaviest * (size - np.bincount(groups))
-    return Optimum(np.maximum(advantage, 0.0), np.bincount(groups, weights=here) + elsewhere, None)
+    success = np.bincount(groups, weights=here) + elsewhere
+
+    tells = pi > 0 if shift > 0 else np.zeros(size, dtype=bool)
+    around = mechanism.q * np.where(covered, lightest_around, lightest[groups]) + shift * pi * covered
+    told, untold = (np.count_nonzero(those) - np.bincount(groups, weights=those) for those in (tells, ~tells))
+    here = np.where(tells, around, mechanism.q * heaviest[groups])
+    right = np.bincount(groups, weights=here) + mechanism.q * (told * lightest + untold * heaviest)
+    return Optimum(np.maximum(advantage, 0.0), success, None, right_by_group=right)
 
 
 def nearest_position(mechanism: Additive, threat: Threat) -> Optimum | None:
@@ -88,15 +153,10 @@ def nearest_position(mechanism: Additive, threat: Threat) -> Optimum | None:
     if not (mechanism.is_open and isinstance(noise, SymmetricNoise)):
         return None
     advantage = float(noise.variation(np.diff(np.sort(mechanism.positions))).sum()) / m
-    return Optimum(np.array([advantage]), np.array([advantage + 1 / m]), None)
+    success = np.array([advantage + 1 / m])
+    return Optimum(np.array([advantage]), success, None, right_by_group=success)
 
 
 def _heaviest_first(pi: FloatArray, groups: IntArray) -> IntArray:
     order = np.argsort(-pi, kind="stable")
     return order[np.argsort(groups[order], kind="stable")] if groups.any() else order
-
-
-def _averaged_over_ties(values: FloatArray, p: FloatArray, group: IntArray) -> FloatArray:
-    run = np.cumsum(np.r_[False, (p[1:] != p[:-1]) | (group[1:] != group[:-1])])
-    mean: FloatArray = (np.bincount(run, weights=values) / np.bincount(run))[run]
-    return mean

@@ -64,9 +64,8 @@ class Grid:
         self.kappa = self.mass[self.hi] - self.mass[self.lo]
         self.step = np.maximum.reduce([np.diff(places) for places in (guess, self.begin, self.end)])
         self.upper_leads, self.lower_leads = self._shares(prior, self.step)
-        # How far the mass of a window between two guesses may lie above that of both, or below.
+        # How far the mass of a window between two guesses may lie below that of both.
         piece = np.minimum(np.diff(self.mass[self.lo]), np.diff(self.mass[self.hi]))
-        self.above = float((self.upper_leads * piece).max(initial=0.0))
         self.below = float((self.lower_leads * piece).max(initial=0.0))
         self.is_even = not (np.any(self.upper_leads) or np.any(self.lower_leads))
         self.steepness = _steepness(mechanism, self.edges)

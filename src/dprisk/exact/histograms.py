@@ -44,4 +44,5 @@ def histogram_encoding(mechanism: SHE, threat: Threat) -> Optimum:
     between = math.fsum((integrand @ weights * half).tolist())
     beyond = math.exp(-a) - math.exp(-end) - math.expm1(end - a)
     advantage = atoms + (between + beyond) / 2
-    return Optimum(np.array([advantage]), np.array([advantage + 1 / m]), np.full(m, advantage))
+    success = np.array([advantage + 1 / m])
+    return Optimum(np.array([advantage]), success, np.full(m, advantage), right_by_group=success)

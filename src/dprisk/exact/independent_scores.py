@@ -35,7 +35,7 @@ NODES = 16  # of Gauss and Legendre on each panel, which is as wide as the steep
 def right_angled_means(mechanism: VectorGaussian, threat: Threat) -> Optimum | None:
     """The exact optimum where the means are at right angles, the prior uniform and nothing known; otherwise None."""
     prior = threat.prior
-    if not (threat.success.is_exact and threat.knows.is_none and prior.is_uniform_on_support):
+    if not (threat.is_exact and threat.essence.knows.is_none and prior.is_uniform_on_support):
         return None
     if prior.support_size > MOST_PAIRED:
         return None
@@ -43,7 +43,8 @@ def right_angled_means(mechanism: VectorGaussian, threat: Threat) -> Optimum | N
     if lengths is None:
         return None
     advantage = largest_score_advantage(lengths / mechanism.noise)
-    return Optimum(np.array([advantage]), np.array([advantage + 1 / prior.support_size]), None)
+    success = np.array([advantage + 1 / prior.support_size])
+    return Optimum(np.array([advantage]), success, None, right_by_group=success)
 
 
 def right_angled_lengths(means: FloatArray) -> FloatArray | None:

@@ -15,7 +15,7 @@ from dprisk.exact.optimum import Optimum
 from dprisk.mechanisms import Mechanism
 from dprisk.threat.reach import Reach, Windows
 from dprisk.threat.threat import Threat
-from dprisk.types import FloatArray
+from dprisk.types import BoolArray, FloatArray, IntArray
 
 TIE = 1e-12  # sets whose value differs by less than this part of the mass at stake are taken as equally good
 
@@ -25,13 +25,52 @@ def enumerate_outputs(mechanism: Mechanism, threat: Threat) -> Optimum:
     pi, reach = threat.prior.weights, threat.reach
     mass = reach.sums(pi[:, None])
     advantage, success = np.zeros((2, reach.starts.size))
+    tells = False
     for columns in mechanism.channel(block_size(reach, threat.prior.size)):
         joint = pi[:, None] * columns
         evidence = pi @ columns  # p(theta)
+        tells = tells or bool(np.any(columns != columns[0]))
         hits = reach.sums(joint)
         success += reach.best(hits).sum(axis=1)
         advantage += reach.best(hits - mass * evidence).sum(axis=1)
-    return Optimum(np.maximum(advantage, 0.0), success, None)  # a guess that ignores the output has 0: less is rounding
+    # A guess that ignores the output has 0, and where all outputs say the same no guess has more: the rest is rounding.
+    return Optimum(np.maximum(advantage, 0.0) if tells else np.zeros_like(advantage), success, None)
+
+
+def enumerate_right(mechanism: Mechanism, threat: Threat) -> FloatArray:
+    """How often the attacker of largest advantage is right about participants, by group.
+
+    Several attackers may gain as much: for an output, sets of equal worth pi_c(theta) - kappa_c p(theta). Told is the
+    one among them that is right most often, which takes the heaviest of these sets.
+    """
+    pi, reach = threat.prior.weights, threat.reach
+    mass = reach.sums(pi[:, None])
+    right = np.zeros(reach.starts.size)
+    for columns in mechanism.channel(block_size(reach, threat.prior.size)):
+        evidence = pi @ columns
+        hits = reach.sums(pi[:, None] * columns)
+        right += most_right(reach, hits, hits - mass * evidence, mass, evidence).sum(axis=1)
+    return right
+
+
+def enumerate_gain_of_most_successful(mechanism: Mechanism, threat: Threat) -> FloatArray:
+    """The advantage, by group, of the attacker of largest success; of several, of the one who gains most."""
+    pi, reach = threat.prior.weights, threat.reach
+    mass = reach.sums(pi[:, None])
+    gained = np.zeros(reach.starts.size)
+    for columns in mechanism.channel(block_size(reach, threat.prior.size)):
+        evidence = pi @ columns
+        hits = reach.sums(pi[:, None] * columns)
+        tied = _tied(reach, hits, mass, evidence)
+        gained += reach.best(np.where(tied, hits - mass * evidence, -np.inf)).sum(axis=1)
+    return gained
+
+
+def most_right(
+    reach: Reach, hits: FloatArray, worth: FloatArray, mass: FloatArray, evidence: FloatArray | float
+) -> FloatArray:
+    """What the heaviest of the equally good sets of a group hits, groups x outputs."""
+    return reach.best(np.where(_tied(reach, worth, mass, evidence), hits, -np.inf))
 
 
 def enumerate_success(mechanism: Mechanism, threat: Threat) -> float:
@@ -42,7 +81,7 @@ def enumerate_success(mechanism: Mechanism, threat: Threat) -> float:
 
 
 def enumerate_by_record(mechanism: Mechanism, threat: Threat) -> FloatArray:
-    """The advantage on each record of the attacker who picks evenly among equally good sets."""
+    """The advantage on each record of the attacker who picks evenly among equally good sets, the heaviest of them."""
     pi, reach = threat.prior.weights, threat.reach
     mass = reach.sums(pi[:, None])
     total = np.zeros(threat.prior.size)
@@ -55,11 +94,18 @@ def enumerate_by_record(mechanism: Mechanism, threat: Threat) -> FloatArray:
 
 
 def _choice_probabilities(reach: Reach, worth: FloatArray, mass: FloatArray, evidence: FloatArray) -> FloatArray:
-    """How likely Algorithm 1 picks each set: evenly among the best of its group."""
-    at_stake = reach.best(mass)[reach.group] * evidence
-    tied = worth >= reach.best(worth)[reach.group] - TIE * at_stake
+    """How likely Algorithm 1 picks each set: evenly among the heaviest of the best of its group."""
+    tied = _tied(reach, worth, mass, evidence)
+    weight = np.where(tied, mass, -np.inf)
+    tied &= weight >= (reach.best(weight) - TIE * reach.best(mass))[reach.group]
     share: FloatArray = tied / np.add.reduceat(tied, reach.starts, axis=0, dtype=float)[reach.group]
     return share
+
+
+def _tied(reach: Reach, worth: FloatArray, mass: FloatArray, evidence: FloatArray | float) -> BoolArray:
+    """Which sets are as good as the best of their group, but for rounding."""
+    at_stake = reach.best(mass)[reach.group] * evidence
+    return np.asarray(worth >= reach.best(worth)[reach.group] - TIE * at_stake)
 
 
 def block_size(reach: Reach, records: int) -> int:
@@ -69,6 +115,19 @@ def block_size(reach: Reach, records: int) -> int:
     """
     rows = records + reach.guess.size
     return max(1, (1 << 19) // rows) if isinstance(reach, Windows) else max(64, (1 << 22) // rows)
+
+
+def beliefs_by_law(log_likelihood: FloatArray, law: IntArray, pi: FloatArray) -> FloatArray:
+    """`beliefs` where records share laws: log-likelihoods are outputs x laws, `law` is that of each record.
+
+    An output says as much for one record of a law as for another, so the records share what is believed of their law.
+    """
+    weight = np.bincount(law, weights=pi, minlength=log_likelihood.shape[1]).astype(float)
+    of_law = beliefs(log_likelihood, weight)
+    share = np.divide(pi, weight[law], out=np.zeros_like(pi), where=weight[law] > 0)
+    result: FloatArray = of_law[law]
+    result *= share[:, None]
+    return result
 
 
 def beliefs(log_likelihood: FloatArray, pi: FloatArray) -> FloatArray:

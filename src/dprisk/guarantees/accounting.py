@@ -1,6 +1,7 @@
 """Guarantees from privacy accountants: dp_accounting events, Opacus histories, OpenDP measurements, DP-SGD.
 
-dp_accounting does the composition, and is imported when the first of these is made.
+A training with DP-SGD is accounted for adding or removing a record, as is usual, and for replacing one as soon as a
+bound asks for it. dp_accounting does what is neither Gaussian noise nor a Poisson sample.
 """
 
 from __future__ import annotations
@@ -8,36 +9,34 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from dprisk.errors import GuaranteeError, TooLargeError, as_number, as_whole, require, require_relation
 from dprisk.guarantees.base import Guarantee, Relation
+from dprisk.guarantees.losses import Phase, SampledGaussians
 from dprisk.guarantees.notions import ZCDP, ApproxDP, GaussianDP, PureDP
 from dprisk.guarantees.profiles import GRID, PrivacyLoss
 from dprisk.tables import listed
-from dprisk.values import Adjustable, Parameter
+from dprisk.types import FloatArray
+from dprisk.values import Adjustable, Parameter, refuse_kind
 
 SMALLEST_NOISE = 0.05  # below it a privacy loss distribution takes gigabytes
 
 
 def dp_sgd(
-    noise_multiplier: float, sample_rate: float, steps: int, relation: Relation = "replace-one", grid: float = GRID
+    noise_multiplier: float, sample_rate: float, steps: int, relation: Relation = "add-remove", grid: float = GRID
 ) -> Guarantee:
     """DP-SGD with Poisson sampling: `steps` Gaussian mechanisms on random batches.
 
-    `noise_multiplier` is the standard deviation of the noise over the clipping norm, as in Opacus. Under replacement
-    two clipped gradients are up to two norms apart, and this is accounted for (theory, correction 1). Full batches are
-    one Gaussian mechanism, exactly. The accountant rounds up, by about grid^2 times steps in total variation: below
-    that, a finer `grid` tells more.
+    `noise_multiplier` is the standard deviation of the noise over the clipping norm, as in Opacus. Its epsilon, delta
+    and curve are those for adding or removing a record, unless `relation` says "replace-one": then two clipped
+    gradients are up to two norms apart (theory, correction 1). Bounds take whichever says more. Full batches are one
+    Gaussian mechanism, exactly. The accountant rounds up, by about grid^2 times steps in total variation: below that, a
+    finer `grid` tells more.
     """
-    if sample_rate == 1:
-        _require_step(noise_multiplier, sample_rate, steps)
-        require_relation(relation)
-        distance = 2 if relation == "replace-one" else 1
-        return GaussianDP(distance * math.sqrt(steps) / noise_multiplier, relation)
     return from_opacus([(noise_multiplier, sample_rate, steps)], relation, grid)
 
 
@@ -47,12 +46,13 @@ class DPSGD(Adjustable):
 
     sample_rate: float
     steps: int
-    relation: Relation = "replace-one"
+    relation: Relation = "add-remove"
 
     def __post_init__(self) -> None:
         rate = as_number("sample_rate", self.sample_rate)
         require(0 < rate <= 1, f"sample_rate must lie in (0, 1], got {rate:g}")
         object.__setattr__(self, "steps", as_whole("steps", self.steps))
+        require_relation(self.relation)
 
     @property
     def parameter(self) -> Parameter:
@@ -89,48 +89,75 @@ class DPSGD(Adjustable):
 
 
 def from_opacus(
-    history: Iterable[tuple[float, float, int]], relation: Relation = "replace-one", grid: float = GRID
-) -> PrivacyLoss:
+    history: Iterable[tuple[float, float, int]], relation: Relation = "add-remove", grid: float = GRID
+) -> Guarantee:
     """An Opacus accountant's history: tuples (noise_multiplier, sample_rate, steps). Poisson sampling is assumed."""
-    from dp_accounting.pld import privacy_loss_distribution
-
     require_relation(relation)
-    total: Any = None
+    phases: list[Phase] = []
     for entry in listed(getattr(history, "history", history)):
         if not (isinstance(entry, Sequence) and len(entry) == 3):
             raise GuaranteeError(f"A history holds tuples (noise_multiplier, sample_rate, steps), got {entry!r}.")
-        noise_multiplier, sample_rate, steps = entry
-        _require_step(noise_multiplier, sample_rate, steps)
+        _require_step(*entry)
+        phases.append((float(entry[0]), float(entry[1]), int(entry[2])))
+    GuaranteeError.unless(len(phases) > 0, "The history is empty; there is nothing to account for.")
+    return _trained(phases, relation, grid)
+
+
+def _trained(phases: Iterable[Phase], relation: Relation, grid: float) -> Guarantee:
+    """Trainings in phases; those on full batches are one Gaussian mechanism together."""
+    sampled, full = [], 0.0
+    for noise, rate, steps in phases:
+        if rate == 1:
+            full += steps / noise**2
+            continue
         TooLargeError.unless(
-            noise_multiplier >= SMALLEST_NOISE,
-            f"A noise multiplier of {noise_multiplier:g} is beyond the accountant; {SMALLEST_NOISE:g} is the least.",
+            noise >= SMALLEST_NOISE,
+            f"A noise multiplier of {noise:g} is beyond the accountant; {SMALLEST_NOISE:g} is the least.",
         )
-        step = privacy_loss_distribution.from_gaussian_mechanism(
-            noise_multiplier,
-            sampling_prob=sample_rate,
-            value_discretization_interval=grid,
-            neighboring_relation=_neighbouring(relation),
-        )
-        phase = step.self_compose(steps)
-        total = phase if total is None else total.compose(phase)
-    GuaranteeError.unless(total is not None, "The history is empty; there is nothing to account for.")
-    return PrivacyLoss(total, relation)
+        sampled.append((noise, rate, steps))
+    replaced = relation == "replace-one"
+    if not sampled:
+        return GaussianDP((2 if replaced else 1) * math.sqrt(full), relation)
+    whole = [(1 / math.sqrt(full), 1.0, 1)] if full else []
+    return PrivacyLoss(SampledGaussians((*sampled, *whole), replaced, grid), relation)
 
 
-def from_dp_event(event: Any, relation: Relation = "replace-one", grid: float = GRID) -> PrivacyLoss:
+def from_dp_event(event: Any, relation: Relation = "add-remove", grid: float = GRID) -> Guarantee:
     """A dp_accounting `DpEvent`, accounted for under the given relation; refuses what dp_accounting cannot do."""
     from dp_accounting import UnsupportedEventError
     from dp_accounting.pld import PLDAccountant
 
     require_relation(relation)
+    phases = _phases(event)
+    if phases:
+        return _trained(phases, relation, grid)
     accountant = PLDAccountant(_neighbouring(relation), grid)
     try:
         accountant.compose(event)
     except UnsupportedEventError as problem:
-        other = " Try from_dp_event(event, 'add-remove').to_replace_one()." if relation == "replace-one" else ""
-        message = f"dp_accounting cannot account for this event under {relation}: {problem}{other}"
+        other = "replace-one" if relation == "add-remove" else "add-remove"
+        message = f"dp_accounting cannot account for this event under {relation}: {problem} Perhaps under {other}?"
         raise GuaranteeError(message) from problem
     return PrivacyLoss(_Accounted(accountant, grid), relation)
+
+
+def _phases(event: Any, times: int = 1) -> list[Phase] | None:
+    """An event that is Gaussian noise, on Poisson samples or not, any number of times; None if it is anything else."""
+    import dp_accounting
+
+    if isinstance(event, dp_accounting.NoOpDpEvent):
+        return []
+    if isinstance(event, dp_accounting.SelfComposedDpEvent):
+        return _phases(event.event, times * event.count)
+    if isinstance(event, dp_accounting.ComposedDpEvent):
+        parts = [_phases(part, times) for part in event.events]
+        return None if None in parts else [phase for part in parts for phase in part or ()]
+    rate, inner = 1.0, event
+    if isinstance(event, dp_accounting.PoissonSampledDpEvent):
+        rate, inner = float(event.sampling_probability), event.event
+    if not isinstance(inner, dp_accounting.GaussianDpEvent) or inner.noise_multiplier == 0:
+        return None
+    return [(float(inner.noise_multiplier), rate, times)] if rate > 0 else []
 
 
 def from_opendp(measurement: Any, d_in: float | None = None) -> Guarantee:
@@ -163,23 +190,32 @@ def as_guarantee(subject: Any) -> Guarantee:
     """A guarantee from whatever carries one: a `Guarantee`, a privacy loss distribution, an event, a measurement."""
     if isinstance(subject, Guarantee):
         return subject
+    refuse_kind(subject)
     GuaranteeError.unless(
         not hasattr(subject, "get_delta_for_epsilon"),
-        "A privacy loss distribution does not tell its neighbours: give PrivacyLoss(pld, 'replace-one'), or "
-        "PrivacyLoss(pld, 'add-remove').to_replace_one().",
+        "A privacy loss distribution does not tell its neighbours: give PrivacyLoss(pld, 'add-remove') or "
+        "PrivacyLoss(pld, 'replace-one').",
     )
     if hasattr(subject, "history"):
         return from_opacus(subject)
     if hasattr(subject, "ledger"):  # an accountant of dp_accounting: what it has accounted for
-        return from_dp_event(subject.ledger)
+        return _of_event(subject.ledger)
     if hasattr(subject, "input_metric"):
         return from_opendp(subject)
     if type(subject).__module__.startswith("dp_accounting"):
-        return from_dp_event(subject)
+        return _of_event(subject)
     raise GuaranteeError(
         f"{type(subject).__name__} is neither a mechanism nor a guarantee; give a Mechanism, a Guarantee, a "
         "dp_accounting event or privacy loss distribution, an Opacus accountant or an OpenDP measurement."
     )
+
+
+def _of_event(event: Any) -> Guarantee:
+    """An event for adding or removing a record, or for replacing one where dp_accounting knows only that."""
+    try:
+        return from_dp_event(event)
+    except GuaranteeError:
+        return from_dp_event(event, "replace-one")
 
 
 def _require_step(noise_multiplier: float, sample_rate: float, steps: int) -> None:
@@ -202,6 +238,15 @@ class _Accounted:
 
     accountant: Any
     grid: float
+
+    @cached_property
+    def profile(self) -> tuple[FloatArray, FloatArray]:
+        """Some hundred points: the accountant is asked for one at a time."""
+        top = 0.1
+        while top < 200 and self.accountant.get_delta(top) > 1e-12:
+            top *= 1.5
+        epsilons = np.unique(np.concatenate([np.linspace(0.0, top, 200), np.geomspace(top / 1e4, top, 100)]))
+        return epsilons, self.get_delta_for_epsilon(epsilons)
 
     def get_delta_for_epsilon(self, epsilon: Any) -> Any:
         return np.vectorize(self.accountant.get_delta, otypes=[float])(epsilon)

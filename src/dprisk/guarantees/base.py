@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from functools import cached_property
+from statistics import NormalDist
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import GuaranteeError, as_epsilon, as_number, require
+from dprisk.errors import GuaranteeError, as_epsilon, as_number, as_whole, require
 from dprisk.guarantees.curves import Knots
 from dprisk.tables import as_floats
 from dprisk.types import FloatArray
@@ -18,14 +19,15 @@ from dprisk.values import Adjustable
 
 Relation = Literal["replace-one", "add-remove"]
 ROUNDING = 2.0**-51  # what adding up knots may lose, put on top to stay on the safe side
+END = 1e-14  # what adding up knots may lose near (0, 1) and (1, 0)
 LARGEST_EPSILON = 700.0  # e^epsilon must be a float
 
 
 class Guarantee(Adjustable):
     """A promise about every pair of neighbouring data sets.
 
-    Neighbours differ by replacement of one record, unless `relation` says "add-remove"; `to_replace_one` converts, and
-    the bounds refuse what is not converted. The trade-off curve is convex and symmetric and never above the truth.
+    Neighbours differ by replacement of one record, unless `relation` says "add-remove". Bounds say which of the two
+    they are for; `to_replace_one` converts. The trade-off curve is convex and symmetric and never above the truth.
     """
 
     relation: Relation
@@ -36,13 +38,58 @@ class Guarantee(Adjustable):
     def knots(self) -> Knots:
         """A convex piecewise linear curve at or below the trade-off curve: the places alpha and the heights beta."""
 
+    def compose(self, other: Guarantee | int) -> Guarantee:
+        """The guarantee of so many independent releases that each have this one, or of this release and another.
+
+        >>> from dprisk import GaussianDP, PureDP
+        >>> GaussianDP(3.0).compose(GaussianDP(4.0))
+        GaussianDP(mu=5)
+        >>> PureDP(1.0).compose(PureDP(0.5)).epsilon_at(0.0)
+        1.5
+        """
+        if not isinstance(other, Guarantee):
+            times = as_whole("times", other)
+            return self if times == 1 else self._repeated(times)
+        GuaranteeError.unless(
+            self.relation == other.relation,
+            f"One guarantee is for {self.relation}, the other for {other.relation}; compose those for the same.",
+        )
+        return self._and(other) or other._and(self) or self._by_curves(other)
+
     @abstractmethod
-    def compose(self, times: int) -> Guarantee:
-        """The guarantee of `times` independent releases, each with this guarantee."""
+    def _repeated(self, times: int) -> Guarantee:
+        """`compose` for two or more releases with this guarantee."""
+
+    def _and(self, other: Guarantee) -> Guarantee | None:
+        """`compose` with another guarantee, where there is a closer way than by the curves of both."""
+        return None
+
+    @abstractmethod
+    def _by_curves(self, other: Guarantee) -> Guarantee:
+        """`compose` with any other guarantee."""
+
+    def for_groups(self, size: int) -> Guarantee:
+        """The guarantee for data sets that differ in so many records, one after the other.
+
+        >>> from dprisk import PureDP
+        >>> PureDP(0.5).for_groups(4)
+        PureDP(epsilon=2)
+        """
+        size = as_whole("size", size)
+        return self if size == 1 else self._grouped(size)
+
+    @abstractmethod
+    def _grouped(self, size: int) -> Guarantee:
+        """`for_groups` of two or more."""
 
     @abstractmethod
     def to_replace_one(self) -> Guarantee:
         """The guarantee for replacing a record, from one for adding or removing it; itself if it is one already."""
+
+    @cached_property
+    def replaced(self) -> Guarantee:
+        """The same as `to_replace_one()`, worked out once."""
+        return self.to_replace_one()
 
     def to_dict(self) -> dict[str, Any]:
         """The kind and the numbers of the guarantee, ready for JSON."""
@@ -87,6 +134,23 @@ class Guarantee(Adjustable):
         """The largest total variation distance between the outputs on neighbours: delta_at(0)."""
         return self.delta_at(0.0)
 
+    @cached_property
+    def implied_mu(self) -> float:
+        """The least mu for which the curve shows mu-Gaussian DP, rounded up; infinite unless this is pure DP.
+
+        A Gaussian curve is convex, so it lies below a piecewise linear one if it does at the knots: mu is the largest
+        Phi^-1(1 - alpha) - Phi^-1(beta). A knot within rounding of an end of the curve is that end.
+        """
+        if not math.isfinite(self._pure_epsilon):
+            return math.inf
+        alpha, beta = self.knots
+        ends = (np.minimum(alpha, beta) < END) & (np.maximum(alpha, beta) > 1 - END)
+        inner = list(zip(alpha[~ends].tolist(), beta[~ends].tolist(), strict=True))
+        if any(min(knot) <= 0 for knot in inner):
+            return math.inf
+        quantile = NormalDist().inv_cdf  # which takes no import of scipy.special, that quick answers do without
+        return max([0.0, *(-quantile(place) - quantile(height) for place, height in inner)]) * (1 + 1e-12)
+
     def largest_gap(self, low: float, high: float) -> float:
         """max 1 - f(alpha) - alpha over low <= alpha <= high.
 
@@ -97,7 +161,8 @@ class Guarantee(Adjustable):
         if low - 1e-12 <= fixed <= high + 1e-12:
             return self.total_variation
         end = low if fixed < low else high
-        return max(0.0, 1 - float(self.tradeoff(end)) - end)
+        gap = max(0.0, 1 - float(self.tradeoff(end)) - end) + ROUNDING
+        return min(gap, self.total_variation)
 
     def crossing(self, slope: float) -> float:
         """The place a where the curve meets the line slope * a, rounded down; slope > 0."""
@@ -118,7 +183,8 @@ class Guarantee(Adjustable):
     def pairs(self) -> list[tuple[float, float]]:
         """Pairs (epsilon, delta) that the guarantee implies, for bounds that take such a pair: try each."""
         alpha, beta = self.knots
-        steep = -np.diff(beta) / np.diff(alpha)  # a tangent of slope -e^eps meets the curve where its slope changes
+        with np.errstate(over="ignore", divide="ignore"):
+            steep = -np.diff(beta) / np.diff(alpha)  # a tangent of slope -e^eps meets the curve where its slope changes
         top = min(math.log(steep[0]) if steep[0] > 1 else 0.0, 50.0)
         grid = np.linspace(0.0, top, 41)
         deltas = (1 - beta - np.exp(grid)[:, None] * alpha).max(axis=1)

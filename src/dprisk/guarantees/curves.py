@@ -9,6 +9,9 @@ import numpy as np
 from dprisk.types import FloatArray
 
 Knots = tuple[FloatArray, FloatArray]
+LARGEST = 700.0  # an epsilon whose exponential is a float
+ADDED_UP = 1e-12  # what sums over all pairs of segments may lose
+ROUNDING = 2.0**-50  # what sums of probabilities may lose
 
 
 def lower_hull(alpha: FloatArray, beta: FloatArray) -> Knots:
@@ -71,11 +74,68 @@ def below_samples(alpha: FloatArray, beta: FloatArray) -> Knots:
     return lower_hull(np.r_[xs, ys], np.r_[np.maximum(ys, 0.0), xs])
 
 
-def group_of_two(alpha: FloatArray, beta: FloatArray) -> Knots:
-    """The curve of two steps between neighbours: 1 - (1 - f) o (1 - f) (Dong, Roth, Su 2022, Theorem 2.14)."""
-    places = np.union1d(alpha, np.interp(1 - alpha, beta[::-1], alpha[::-1]))
-    once = 1 - np.interp(places, alpha, beta)
-    return lower_hull(places, 1 - (1 - np.interp(once, alpha, beta)))
+def likeliest_first(table: FloatArray, record: int) -> Knots:
+    """The envelope of the curves of one row of a channel against every other: outputs in order of likelihood ratio."""
+    own = np.broadcast_to(table[record], table.shape)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # beyond all floats is first in any case
+        ratio = np.where(table > 0, own / table, np.inf)
+    order = np.argsort(-ratio, axis=1, kind="stable")
+    alpha, hit = (
+        np.cumsum(np.take_along_axis(law, order, axis=1), axis=1, dtype=np.longdouble).astype(float)
+        for law in (table, own)
+    )
+    return lower_hull(np.clip(alpha.ravel(), 0.0, 1.0), np.clip(1 - hit.ravel(), 0.0, 1.0))
+
+
+def group_of(alpha: FloatArray, beta: FloatArray, size: int) -> Knots:
+    """The curve of so many steps between neighbours: 1 - (1 - f) o (1 - f) o ... (Dong, Roth, Su 2022, Thm. 2.14)."""
+    places, reached = alpha, 1 - beta
+    for _ in range(size - 1):
+        # Straight between what is straight now, and what leads to where the next step bends.
+        both = np.union1d(places, np.interp(alpha, reached, places))
+        places, reached = both, 1 - np.interp(np.interp(both, places, reached), alpha, beta)
+    return lower_hull(places, 1 - reached)
+
+
+def product(one: Knots, two: Knots, most: int = 2000) -> Knots:
+    """The curve of two independent releases, each with a curve of its own; of many corners the tangents at `most`.
+
+    A piecewise linear curve is that of two distributions with an output for each piece. Of both releases there is an
+    output for each pair of pieces, and delta(epsilon) = sum of (p - e^epsilon q)_+ over them.
+    """
+    (p1, q1), (p2, q2) = _outputs(*_thinned(*one)), _outputs(*_thinned(*two))
+    upper, lower = np.outer(p1, p2).ravel(), np.outer(q1, q2).ravel()
+    possible = (upper > 0) | (lower > 0)
+    upper, lower = upper[possible], lower[possible]
+    with np.errstate(divide="ignore"):
+        loss = np.log(upper) - np.log(lower)
+    order = np.argsort(-loss)
+    loss, upper, lower = loss[order], np.append(0.0, np.cumsum(upper[order])), np.append(0.0, np.cumsum(lower[order]))
+    bends = np.unique(loss[(loss > 0) & (loss < LARGEST)])
+    if bends.size > most:
+        bends = bends[np.linspace(0, bends.size - 1, most).astype(int)]
+    epsilons = np.append(0.0, bends)
+    above = np.searchsorted(-loss, -epsilons)  # outputs of a larger loss
+    return from_profile(epsilons, np.clip(upper[above] - np.exp(epsilons) * lower[above] + ADDED_UP, 0.0, 1.0))
+
+
+def _thinned(alpha: FloatArray, beta: FloatArray, most: int = 1000) -> Knots:
+    """A curve below, of about twice so many corners at most: by some of its pieces, prolonged."""
+    if alpha.size <= most:
+        return alpha, beta
+    steep = -np.diff(beta) / np.diff(alpha)
+    some = np.flatnonzero(steep > 1)[::-1]
+    some = some[np.linspace(0, some.size - 1, most).astype(int)]
+    epsilons, deltas = np.log(steep[some]), 1 - beta[some] - steep[some] * alpha[some] + ROUNDING
+    variation = float((1 - alpha - beta).max()) + ROUNDING
+    return from_profile(np.append(0.0, epsilons), np.append(variation, deltas))
+
+
+def _outputs(alpha: FloatArray, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Two distributions that a piecewise linear curve tells apart: an output a piece, and one that gives all away."""
+    upper, lower = np.append(1 - beta[0], -np.diff(beta)), np.append(0.0, np.diff(alpha))
+    some = (upper > 0) | (lower > 0)
+    return upper[some], lower[some]
 
 
 def _turns_down(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> bool:

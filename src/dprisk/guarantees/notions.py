@@ -13,18 +13,19 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from dprisk.errors import GuaranteeError, as_epsilon, as_number, as_whole, require, require_relation
+from dprisk.errors import GuaranteeError, as_epsilon, as_number, require, require_relation
 from dprisk.guarantees.base import Guarantee, Relation, as_rates
 from dprisk.guarantees.curves import Knots, from_profile
-from dprisk.guarantees.profiles import TradeOff
+from dprisk.guarantees.profiles import AsCurve, TradeOff
 from dprisk.types import FloatArray
 from dprisk.values import Parameter
 
 PROFILE = np.concatenate([[0.0], np.geomspace(1e-4, 60.0, 600)])  # epsilons at which a smooth curve gets its tangents
+FINE_PROFILE = np.concatenate([[0.0], np.geomspace(1e-4, 60.0, 1500)])  # the same where they cost little
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ApproxDP(Guarantee):
+class ApproxDP(AsCurve):
     """(epsilon, delta)-differential privacy."""
 
     epsilon: float
@@ -65,7 +66,8 @@ class ApproxDP(Guarantee):
         if delta >= self.total_variation:
             return 0.0
         share = (delta - self.delta) * (1 + math.exp(-self.epsilon)) / (1 - self.delta)
-        return max(0.0, self.epsilon + math.log1p(-share) * (1 - 1e-12))  # rounded up
+        found = self.epsilon + math.log1p(-share) * (1 - 1e-12)
+        return min(self.epsilon, max(0.0, found) * (1 + 1e-15))  # rounded up
 
     @cached_property
     def pairs(self) -> list[tuple[float, float]]:
@@ -75,14 +77,11 @@ class ApproxDP(Guarantee):
     def _pure_epsilon(self) -> float:
         return self.epsilon if self.delta == 0 else math.inf
 
-    def compose(self, times: int) -> Guarantee:
+    def _repeated(self, times: int) -> Guarantee:
         """The exact optimum (Kairouz, Oh, Viswanath 2015): `times` randomised responses, each revealing with delta.
 
         Unless one reveals, all that counts is how many of the binary responses point to the first data set.
         """
-        times = as_whole("times", times)
-        if times == 1:
-            return self
         p, q = 1 / (1 + math.exp(-self.epsilon)), math.exp(-self.epsilon) / (1 + math.exp(-self.epsilon))
         count = np.arange(times, -1, -1)
         hidden = (1 - self.delta) ** times
@@ -92,12 +91,16 @@ class ApproxDP(Guarantee):
         pure = times * self.epsilon if self.delta == 0 else None
         return TradeOff(places, heights, self.relation, linear=True, epsilon=pure)
 
+    def _grouped(self, size: int) -> ApproxDP:
+        """(k epsilon, delta (e^(k epsilon) - 1)/(e^epsilon - 1)): delta grows by e^epsilon in every step."""
+        if self.delta == 0:
+            return ApproxDP(size * self.epsilon, 0.0, self.relation)
+        grown = sum(math.exp(min(step * self.epsilon, 700.0)) for step in range(size)) * self.delta
+        return ApproxDP(size * self.epsilon, min(1.0, grown), self.relation)
+
     def to_replace_one(self) -> ApproxDP:
         """Replacing is removing and adding: (2 epsilon, (1 + e^epsilon) delta)."""
-        if self.relation == "replace-one":
-            return self
-        grown = (1 + math.exp(self.epsilon)) * self.delta if self.epsilon < 700 else float(self.delta > 0)
-        return ApproxDP(2 * self.epsilon, min(1.0, grown))
+        return self if self.relation == "replace-one" else self._grouped(2).replace(relation="replace-one")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -113,9 +116,13 @@ class PureDP(ApproxDP):
         """Replacing is removing and adding: 2 epsilon."""
         return self if self.relation == "replace-one" else PureDP(2 * self.epsilon)
 
+    def _grouped(self, size: int) -> PureDP:
+        """k epsilon."""
+        return PureDP(size * self.epsilon, self.relation)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GaussianDP(Guarantee):
+class GaussianDP(AsCurve):
     """mu-Gaussian DP: neighbours are as hard to tell apart as N(0, 1) and N(mu, 1).
 
     A Gaussian mechanism has mu = (largest distance between neighbours' queries) / sigma. Under replacement that
@@ -142,16 +149,23 @@ class GaussianDP(Guarantee):
 
     def delta_at(self, epsilon: float) -> float:
         """Balle and Wang 2018, Theorem 8."""
-        epsilon = as_epsilon(epsilon)
+        return float(self._deltas(np.asarray(as_epsilon(epsilon))))
+
+    def _deltas(self, epsilon: FloatArray) -> FloatArray:
         if self.mu == 0:
-            return 0.0
+            return np.zeros(epsilon.shape)
         far, normal = epsilon / self.mu, scipy.special
-        return float(max(0.0, normal.ndtr(self.mu / 2 - far) - math.exp(epsilon + normal.log_ndtr(-self.mu / 2 - far))))
+        below = normal.ndtr(self.mu / 2 - far) - np.exp(epsilon + normal.log_ndtr(-self.mu / 2 - far))
+        return np.asarray(np.maximum(0.0, below))
 
     @property
     def total_variation(self) -> float:
         """2 Phi(mu / 2) - 1."""
         return math.erf(self.mu / math.sqrt(8))
+
+    @property
+    def implied_mu(self) -> float:
+        return self.mu
 
     def crossing(self, slope: float) -> float:
         """By bisection on the curve itself, which the knots only approximate."""
@@ -162,18 +176,26 @@ class GaussianDP(Guarantee):
 
     @cached_property
     def knots(self) -> Knots:
-        return from_profile(PROFILE, np.array([self.delta_at(epsilon) for epsilon in PROFILE]))
+        return from_profile(FINE_PROFILE, self._deltas(FINE_PROFILE))
 
-    def compose(self, times: int) -> GaussianDP:
+    def _repeated(self, times: int) -> GaussianDP:
         """mu grows with the square root."""
-        return GaussianDP(self.mu * math.sqrt(as_whole("times", times)), self.relation)
+        return GaussianDP(self.mu * math.sqrt(times), self.relation)
+
+    def _and(self, other: Guarantee) -> Guarantee | None:
+        """The squares of mu add up."""
+        return GaussianDP(math.hypot(self.mu, other.mu), self.relation) if isinstance(other, GaussianDP) else None
+
+    def _grouped(self, size: int) -> GaussianDP:
+        """k mu."""
+        return GaussianDP(size * self.mu, self.relation)
 
     def to_replace_one(self) -> GaussianDP:
         """Two steps of mu are one of 2 mu."""
         return self if self.relation == "replace-one" else GaussianDP(2 * self.mu)
 
 
-class _ByRenyi(Guarantee):
+class _ByRenyi(AsCurve):
     """A guarantee that comes as Renyi divergences."""
 
     @cached_property
@@ -219,10 +241,34 @@ class RenyiDP(_ByRenyi):
     def _divergences(self) -> tuple[FloatArray, FloatArray]:
         return np.array(self.orders), np.array(self.values)
 
-    def compose(self, times: int) -> RenyiDP:
+    def _repeated(self, times: int) -> RenyiDP:
         """Renyi divergences add up."""
-        times = as_whole("times", times)
         return RenyiDP(self.orders, tuple(times * value for value in self.values), self.relation)
+
+    def _and(self, other: Guarantee) -> Guarantee | None:
+        """Renyi divergences add up, order by order, where both are known; concentrated DP knows all of them."""
+        if isinstance(other, ZCDP):
+            values = [value + order * other.rho for order, value in zip(self.orders, self.values, strict=True)]
+            return RenyiDP(self.orders, values, self.relation)
+        if not isinstance(other, RenyiDP):
+            return None
+        theirs = dict(zip(other.orders, other.values, strict=True))
+        both = {o: value + theirs[o] for o, value in zip(self.orders, self.values, strict=True) if o in theirs}
+        return RenyiDP(tuple(both), tuple(both.values()), self.relation) if both else None
+
+    def _grouped(self, size: int) -> RenyiDP:
+        """Orders halve and divergences triple, for each doubling of the group (Mironov 2017, Proposition 2)."""
+        doublings = math.ceil(math.log2(size))
+        kept = [(o, value) for o, value in zip(self.orders, self.values, strict=True) if o >= 2 ** (doublings + 1)]
+        GuaranteeError.unless(
+            len(kept) > 0,
+            f"For groups of {size} a Renyi guarantee needs an order of at least {2 ** (doublings + 1)}; this one has "
+            f"{max(self.orders):g} at most.",
+        )
+        orders, values = zip(*kept, strict=True)
+        return RenyiDP(
+            [order / 2**doublings for order in orders], [3**doublings * value for value in values], self.relation
+        )
 
     def to_replace_one(self) -> RenyiDP:
         """Refused: two steps cost too much at these orders."""
@@ -256,9 +302,17 @@ class ZCDP(_ByRenyi):
         orders = 1 + np.geomspace(1e-6, 1e6, 2000)
         return orders, orders * self.rho
 
-    def compose(self, times: int) -> ZCDP:
+    def _repeated(self, times: int) -> ZCDP:
         """rho adds up."""
-        return ZCDP(self.rho * as_whole("times", times), self.relation)
+        return ZCDP(self.rho * times, self.relation)
+
+    def _and(self, other: Guarantee) -> Guarantee | None:
+        """rho adds up."""
+        return ZCDP(self.rho + other.rho, self.relation) if isinstance(other, ZCDP) else None
+
+    def _grouped(self, size: int) -> ZCDP:
+        """k^2 rho (Bun and Steinke 2016, Proposition 1.9)."""
+        return ZCDP(size**2 * self.rho, self.relation)
 
     def to_replace_one(self) -> ZCDP:
         """Two steps of rho are one of 4 rho."""

@@ -12,19 +12,36 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from dprisk.errors import GuaranteeError, as_epsilon, as_number, as_whole, require, require_relation
-from dprisk.guarantees.base import Guarantee, Relation, as_rates
-from dprisk.guarantees.curves import Knots, below_samples, from_profile, group_of_two, symmetric
+from dprisk.errors import GuaranteeError, as_epsilon, as_number, require, require_relation
+from dprisk.guarantees.base import LARGEST_EPSILON, Guarantee, Relation, as_rates
+from dprisk.guarantees.curves import Knots, below_samples, from_profile, group_of, product, symmetric
 from dprisk.tables import as_floats
 from dprisk.types import FloatArray
 from dprisk.values import content
 
 GRID = 1e-4  # discretisation of the privacy loss; dp_accounting rounds up
+NEARLY_SURE = 1 - 1e-13  # a total variation beyond which the two data sets count as told apart
 TINY = np.finfo(float).tiny
 
 
+class AsCurve(Guarantee):
+    """What can be done with any guarantee by its curve alone."""
+
+    def _by_curves(self, other: Guarantee) -> TradeOff:
+        """By the product of what the curves describe (Dong, Roth, Su 2022, section 3.1); exact for a few corners."""
+        pure = self._pure_epsilon + other._pure_epsilon
+        knots = product(self.knots, other.knots)
+        return TradeOff(*knots, self.relation, linear=True, epsilon=pure if math.isfinite(pure) else None)
+
+    def _grouped(self, size: int) -> Guarantee:
+        """So many steps along the curve."""
+        pure = size * self._pure_epsilon
+        knots = group_of(*self.knots, size)
+        return TradeOff(*knots, self.relation, linear=True, epsilon=pure if math.isfinite(pure) else None)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class TradeOff(Guarantee):
+class TradeOff(AsCurve):
     """A trade-off curve given by points, such as riskcal's alphas and betas.
 
     Points are taken as samples of a convex curve, and between them the curve is assumed as low as convexity allows.
@@ -70,20 +87,19 @@ class TradeOff(Guarantee):
         if self.epsilon is not None:
             return self.epsilon
         alpha, beta = self.knots
-        steepest = (beta[0] - beta[1]) / (alpha[1] - alpha[0])
-        return math.log(steepest) * (1 + 1e-15) if beta[0] == 1 else math.inf
+        steepest = float(beta[0] - beta[1]), float(alpha[1] - alpha[0])
+        return (math.log(steepest[0]) - math.log(steepest[1])) * (1 + 1e-15) if beta[0] == 1 else math.inf
 
-    def compose(self, times: int) -> Guarantee:
+    def _repeated(self, times: int) -> Guarantee:
         """Through the privacy loss distribution of the pair of outputs that the curve describes, rounded up."""
-        times = as_whole("times", times)
-        return self if times == 1 else _privacy_loss_of_knots(self.knots, self.relation).compose(times)
+        if self.total_variation > NEARLY_SURE:  # an accountant has no mass left to compose
+            pure = None if self.epsilon is None else times * self.epsilon
+            return TradeOff([0.0], [0.0], self.relation, linear=True, epsilon=pure)
+        return _privacy_loss_of_knots(self.knots, self.relation).compose(times)
 
-    def to_replace_one(self) -> TradeOff:
+    def to_replace_one(self) -> Guarantee:
         """Two steps along the curve."""
-        if self.relation == "replace-one":
-            return self
-        pure = None if self.epsilon is None else 2 * self.epsilon
-        return TradeOff(*group_of_two(*self.knots), linear=True, epsilon=pure)
+        return self if self.relation == "replace-one" else self._grouped(2).replace(relation="replace-one")
 
     def to_dict(self) -> dict[str, Any]:
         alpha, beta = self.knots
@@ -94,11 +110,12 @@ class TradeOff(Guarantee):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PrivacyLoss(Guarantee):
+class PrivacyLoss(AsCurve):
     """A privacy loss distribution: anything with dp_accounting's `get_delta_for_epsilon` (and `self_compose`).
 
     dp_accounting does not store the neighbouring relation in the object (and takes add/remove unless told otherwise),
-    so it must be said here.
+    so it must be said here. One that also has a `profile` (rising epsilons from 0, and delta at each) is read faster,
+    and one that has `to_replace_one` is accounted for replacement afresh where it is needed.
     """
 
     pld: Any
@@ -137,6 +154,9 @@ class PrivacyLoss(Guarantee):
         if place.ndim > 0:
             return super().tradeoff(place)
         rate = float(place)
+        if hasattr(self.pld, "profile"):
+            steep, height = self._lines
+            return np.asarray(max(0.0, np.max(height - steep * rate), np.max((height - rate) / steep)))
 
         def depth(epsilon: float) -> float:
             delta = self.delta_at(epsilon)
@@ -146,17 +166,36 @@ class PrivacyLoss(Guarantee):
         return np.asarray(-min(best.fun, depth(0.0)))
 
     @cached_property
+    def _lines(self) -> tuple[FloatArray, FloatArray]:
+        """e^epsilon and 1 - delta: every line 1 - delta - e^epsilon alpha lies below the curve, and so its mirror."""
+        epsilons, deltas = self.pld.profile
+        return np.exp(np.minimum(epsilons, LARGEST_EPSILON)), 1 - np.asarray(deltas, dtype=float)
+
+    @cached_property
     def knots(self) -> Knots:
         top = self._top
         epsilons = np.unique(np.concatenate([np.linspace(0.0, top, 1000), np.geomspace(top / 1e4, top, 1000)]))
-        return from_profile(epsilons, np.asarray(self.pld.get_delta_for_epsilon(epsilons), dtype=float))
+        if not hasattr(self.pld, "profile"):
+            return from_profile(epsilons, np.asarray(self.pld.get_delta_for_epsilon(epsilons), dtype=float))
+        known, deltas = self.pld.profile
+        some = np.unique(np.searchsorted(known, epsilons).clip(max=known.size - 1))
+        return from_profile(known[some], np.asarray(deltas)[some])
 
-    def compose(self, times: int) -> PrivacyLoss:
-        return PrivacyLoss(self.pld.self_compose(as_whole("times", times)), self.relation)
+    def _repeated(self, times: int) -> PrivacyLoss:
+        return PrivacyLoss(self.pld.self_compose(times), self.relation)
+
+    def _and(self, other: Guarantee) -> Guarantee | None:
+        """Distributions that know how to compose with each other do."""
+        together = getattr(self.pld, "followed_by", lambda other: None)(other)
+        return None if together is None else PrivacyLoss(together, self.relation)
 
     def to_replace_one(self) -> Guarantee:
-        """Two steps along the trade-off curve; accounting for replacement from the start is tighter."""
-        return self if self.relation == "replace-one" else TradeOff(*group_of_two(*self.knots), linear=True)
+        """Accounted for replacement, which is tighter, or else two steps along the trade-off curve."""
+        if self.relation == "replace-one":
+            return self
+        if hasattr(self.pld, "to_replace_one"):
+            return PrivacyLoss(self.pld.to_replace_one(), "replace-one")
+        return self._grouped(2).replace(relation="replace-one")
 
     @cached_property
     def _content(self) -> Hashable:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
+import numbers
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -16,10 +17,11 @@ import numpy.typing as npt
 
 from dprisk.errors import MechanismError, TooLargeError, as_epsilon, as_number, as_whole
 from dprisk.guarantees import ApproxDP, Guarantee, PureDP, TradeOff
-from dprisk.guarantees.curves import Knots, lower_hull
-from dprisk.tables import listed
+from dprisk.guarantees.curves import likeliest_first
+from dprisk.mechanisms.arrays import batches, require_listed_records
+from dprisk.tables import listed, twice
 from dprisk.types import AnyArray, FloatArray, IntArray
-from dprisk.values import Adjustable, Parameter, content, written
+from dprisk.values import Adjustable, Parameter, content, refuse_kind, told_of, written
 
 PAIRWISE_CELLS = 1 << 20  # beyond this many entries the curves of all pairs of records are not drawn
 LISTED_CELLS = 1 << 28  # beyond this many entries a channel is not gone through
@@ -59,10 +61,14 @@ class Mechanism(Adjustable):
     def labelled(self, labels: Iterable[Any] | None) -> Self:
         """The same with a name for each record; a prior with labels must then list the same ones in the same order."""
         names = None if labels is None else tuple(labels if isinstance(labels, str) else listed(labels))
-        return self if names == self.labels else self._with({"labels": names})
+        if names == self.labels:
+            return self
+        for again in twice(names or ()):
+            raise MechanismError(f"The label {again!r} appears twice; each record needs its own.")
+        return self._with({"labels": names})
 
     def _with(self, state: dict[str, Any]) -> Self:
-        labels = state["labels"]
+        labels = state.get("labels")
         if labels is not None and len(labels) != self.size:
             raise MechanismError(f"{len(labels)} labels for {self.size} records; give each record its own.")
         return super()._with(state)
@@ -94,6 +100,18 @@ class Mechanism(Adjustable):
         """
         return None
 
+    @property
+    def is_equispaced(self) -> bool:
+        """Whether it was told only how many records there are, and takes them to rise in equal steps."""
+        return isinstance(self._arguments.get("positions"), numbers.Number)
+
+    def laws(self) -> tuple[Mechanism, IntArray]:
+        """A mechanism with one record for each law of an output that tells as much, and the law that each record has.
+
+        Itself and the records' own numbers, unless some are known to share a law.
+        """
+        return self, np.arange(self.size)
+
     def restricted(self, records: npt.ArrayLike) -> Mechanism | None:
         """The mechanism that reports what the output tells of some records, for these alone: they become 0, 1, ...
 
@@ -116,6 +134,11 @@ class Mechanism(Adjustable):
         """How many outputs there are; infinite if they cannot be listed."""
         return math.inf
 
+    @property
+    def merges_outputs(self) -> bool:
+        """Whether outputs without end are listed as one, as the far tails of noise on whole numbers are."""
+        return False
+
     def outputs(self, block: int) -> Iterator[AnyArray]:
         """All outputs, in blocks of at most `block`, in the format of `sample`."""
         raise MechanismError(f"{self!r} has no finite list of outputs.")
@@ -129,12 +152,12 @@ class Mechanism(Adjustable):
         """The largest log-likelihood ratio of each record (rows) against each other one (columns)."""
         self._require_listable()
         largest = np.full((self.size, self.size), -np.inf)
-        for columns in self.channel(max(1, (1 << 18) // self.size)):
-            with np.errstate(divide="ignore", invalid="ignore"):
-                logs = np.log(columns)
-                for record in range(self.size):
-                    ratio = np.where(columns[record] > 0, logs[record] - logs, -np.inf)
-                    largest[record] = np.maximum(largest[record], ratio.max(axis=1))
+        for outputs in self.outputs(max(1, (1 << 18) // self.size)):
+            logs = self.log_likelihood(outputs).T
+            for record in range(self.size):
+                with np.errstate(invalid="ignore"):
+                    ratio = np.where(logs[record] > -np.inf, logs[record] - logs, -np.inf)
+                largest[record] = np.maximum(largest[record], ratio.max(axis=1))
         return largest
 
     @property
@@ -203,9 +226,14 @@ class Mechanism(Adjustable):
         if not self.size**2 * self.n_outputs <= PAIRWISE_CELLS:
             return PureDP(self.epsilon) if math.isfinite(self.epsilon) else ApproxDP(0.0, 1.0)
         table = self.matrix()
-        knots = [_pairwise_knots(table, record) for record in range(self.size)]
+        knots = [likeliest_first(table, record) for record in range(self.size)]
         alpha, beta = (np.concatenate(part) for part in zip(*knots, strict=True))
         return TradeOff(alpha, beta, linear=True, epsilon=self.epsilon)
+
+    @property
+    def guarantee_is_quick(self) -> bool:
+        """Whether `guarantee` costs no more than going through the outputs once."""
+        return True
 
     def to_dict(self) -> dict[str, Any]:
         """The mechanism's kind, and what it was made with or chose itself, ready for JSON; long lists are left out."""
@@ -214,7 +242,7 @@ class Mechanism(Adjustable):
         for name, entry in inspect.signature(type(self)).parameters.items():
             value = turned.get(name, getattr(self, name, self._arguments.get(name)))
             if name in self._arguments or (value is not None and content(value) != content(entry.default)):
-                told[name] = _told(value)
+                told[name] = told_of(value, TOLD)
         return told
 
     @cached_property
@@ -226,7 +254,8 @@ class Mechanism(Adjustable):
 
     def _code(self, write: Callable[[Any], str]) -> str:
         code = super()._code(write)
-        return f"{code}.labelled({written(self.labels)})" if "labels" in self._put and "<" not in code else code
+        named = "labels" in self._put and "<" not in code and write is written  # a heading does without names
+        return f"{code}.labelled({written(self.labels)})" if named else code
 
     def _records(self, records: npt.ArrayLike) -> IntArray:
         """Record numbers, checked."""
@@ -238,27 +267,29 @@ class Mechanism(Adjustable):
         return numbers.astype(np.int64, copy=False)
 
 
-class ByEpsilon(Mechanism):
-    """Made with an `epsilon`, its parameter: the nominal one, and the true one where there is something to hide."""
+class Made(Mechanism):
+    """Made of other mechanisms: what a sufficient statistic of it promises is what it promises."""
 
-    nominal_epsilon: float
+    def delta_at(self, epsilon: float) -> float:
+        """The smallest delta; where the outputs cannot be listed, what the guarantee tells, which is at least it."""
+        same = self.sufficient()
+        if same is not self:
+            return same.delta_at(epsilon)
+        return super().delta_at(epsilon) if self.is_listable else self.guarantee().delta_at(epsilon)
 
-    @property
-    def parameter(self) -> Parameter:
-        return Parameter.epsilon(self.nominal_epsilon)
-
-    def with_parameter(self, value: float) -> Self:
-        return self.replace(epsilon=value)
-
-    @cached_property
-    def epsilon(self) -> float:
-        return self.nominal_epsilon if self.size > 1 else 0.0
+    def guarantee(self) -> Guarantee:
+        same = self.sufficient()
+        return super().guarantee() if same is self else same.guarantee()
 
 
-class Wrapped(Mechanism):
+class Wrapped(Made):
     """Made of another mechanism, whose parameter it has."""
 
     mechanism: Mechanism
+
+    @property
+    def merges_outputs(self) -> bool:
+        return self.mechanism.merges_outputs
 
     @property
     def parameter(self) -> Parameter | None:
@@ -266,6 +297,10 @@ class Wrapped(Mechanism):
 
     def with_parameter(self, value: float) -> Self:
         return self.replace(mechanism=self.mechanism.with_parameter(value))
+
+    @property
+    def is_equispaced(self) -> bool:
+        return self.mechanism.is_equispaced
 
 
 class Repeated(Wrapped):
@@ -276,7 +311,8 @@ class Repeated(Wrapped):
     """
 
     def __init__(self, mechanism: Mechanism, times: int) -> None:
-        MechanismError.unless(isinstance(mechanism, Mechanism), f"Only a mechanism can be repeated, not {mechanism!r}.")
+        require_mechanism(mechanism)
+        require_listed_records(mechanism)
         if mechanism.pairs_outputs:
             raise MechanismError("Repeat the two parts of a product, then take the product: the release is the same.")
         self.mechanism, self.times, self.size = mechanism, as_whole("times", times), mechanism.size
@@ -301,8 +337,16 @@ class Repeated(Wrapped):
 
     def guarantee(self) -> Guarantee:
         """All pairs of records where that is feasible, otherwise the composition of the single guarantee."""
-        listed = self.size**2 * self.n_outputs <= PAIRWISE_CELLS
-        return super().guarantee() if listed else self.mechanism.guarantee().compose(self.times)
+        return super().guarantee() if self._is_listed else self.mechanism.guarantee().compose(self.times)
+
+    @property
+    def guarantee_is_quick(self) -> bool:
+        """Unless a curve is composed, which takes a privacy loss distribution."""
+        return self._is_listed or not isinstance(self.mechanism.guarantee(), TradeOff)
+
+    @property
+    def _is_listed(self) -> bool:
+        return self.size**2 * self.n_outputs <= PAIRWISE_CELLS or self.sufficient() is not self
 
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
         return np.stack([self.mechanism.sample(records, rng) for _ in range(self.times)], axis=1)
@@ -329,7 +373,7 @@ class Repeated(Wrapped):
         with np.errstate(divide="ignore"):
             logs = np.maximum(np.log(single), -1e6)  # stands for log 0: exp of it is 0, and 0 times it is 0
         log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, self.times + 1)))])
-        for reports in _batches(itertools.combinations_with_replacement(range(single.shape[1]), self.times), block):
+        for reports in batches(itertools.combinations_with_replacement(range(single.shape[1]), self.times), block):
             counts = np.zeros((single.shape[1], len(reports)))
             np.add.at(counts, (np.array(reports).T, np.arange(len(reports))), 1)
             ways = math.lgamma(self.times + 1) - log_factorial[counts.astype(int)].sum(axis=0)
@@ -338,38 +382,11 @@ class Repeated(Wrapped):
     def outputs(self, block: int) -> Iterator[AnyArray]:
         """One output for each count vector: the reports in the order of the single mechanism's list."""
         listed = np.concatenate(list(self.mechanism.outputs(1 << 12)))
-        for reports in _batches(itertools.combinations_with_replacement(range(len(listed)), self.times), block):
+        for reports in batches(itertools.combinations_with_replacement(range(len(listed)), self.times), block):
             yield listed[np.array(reports)]
 
 
-def whole_below(values: AnyArray, limit: Any) -> bool:
-    """Whether all are whole numbers from 0 to below a limit."""
-    return np.issubdtype(values.dtype, np.integer) and bool(np.all((values >= 0) & (values < limit)))
-
-
-def _pairwise_knots(table: FloatArray, record: int) -> Knots:
-    """The envelope of the trade-off curves of one record against every other: outputs in order of likelihood ratio."""
-    own = np.broadcast_to(table[record], table.shape)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(table > 0, own / table, np.inf)
-    order = np.argsort(-ratio, axis=1, kind="stable")
-    alpha = np.cumsum(np.take_along_axis(table, order, axis=1), axis=1)
-    beta = 1 - np.cumsum(np.take_along_axis(own, order, axis=1), axis=1)
-    return lower_hull(np.clip(alpha.ravel(), 0.0, 1.0), np.clip(beta.ravel(), 0.0, 1.0))
-
-
-def _batches(items: Iterator[Any], block: int) -> Iterator[list[Any]]:
-    while batch := list(itertools.islice(items, block)):
-        yield batch
-
-
-def _told(value: Any) -> Any:
-    """An argument for JSON."""
-    if isinstance(value, Mechanism):
-        return value.to_dict()
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist() if value.size <= TOLD else None
-    plain = value is None or isinstance(value, bool | int | float | str)
-    if isinstance(value, list | tuple):
-        return list(map(_told, value)) if len(value) <= TOLD else None
-    return value if plain else repr(value)
+def require_mechanism(given: Any) -> None:
+    """Refuse what is not a mechanism; of a kind of mechanisms one must be made first."""
+    refuse_kind(given)
+    MechanismError.unless(isinstance(given, Mechanism), f"A mechanism is needed, such as GRR(5, 1.0), not {given!r}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
@@ -11,16 +11,21 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, as_number, fail
-from dprisk.guarantees import Guarantee
-from dprisk.mechanisms.base import Mechanism, Repeated, Wrapped
+from dprisk.errors import MechanismError, as_epsilon, as_number, fail
+from dprisk.guarantees import Guarantee, TradeOff
+from dprisk.guarantees.curves import product
+from dprisk.mechanisms.arrays import require_listed_records
+from dprisk.mechanisms.base import PAIRWISE_CELLS, Made, Mechanism, Repeated, Wrapped, require_mechanism
 from dprisk.mechanisms.tabled import Matrix
 from dprisk.mechanisms.vectors import VectorGaussian, as_vector_gaussian
+from dprisk.tables import listed
 from dprisk.types import AnyArray, FloatArray, IntArray
 from dprisk.values import Parameter
 
+SMALLEST = 1e-290  # a probability that still has all its digits
 
-class Product(Mechanism):
+
+class Product(Made):
     """Two independent releases of the same record; outputs are a pair: those of the first, those of the second.
 
     To release two attributes of a record, each by its own mechanism, take the product of two `OnAttribute`.
@@ -30,7 +35,8 @@ class Product(Mechanism):
 
     def __init__(self, first: Mechanism, second: Mechanism) -> None:
         for part in (first, second):
-            MechanismError.unless(isinstance(part, Mechanism), f"A product takes two mechanisms, not {part!r}.")
+            require_mechanism(part)
+            require_listed_records(part)
         if first.size != second.size:
             raise MechanismError(f"Both mechanisms must take the same records: {first.size} and {second.size}.")
         if not (None in (first.labels, second.labels) or first.labels == second.labels):
@@ -39,12 +45,17 @@ class Product(Mechanism):
         self.labels = second.labels if first.labels is None else first.labels
 
     @property
+    def is_equispaced(self) -> bool:
+        return self.first.is_equispaced or self.second.is_equispaced
+
+    @property
     def parameter(self) -> Parameter | None:
         """The sum of both where they add up, as epsilons do; otherwise that of the first. None if they differ."""
         one, two = self.first.parameter, self.second.parameter
         if one is None or two is None or one.name != two.name:
             return None
-        return replace(one, value=one.value + two.value if one.adds_up else one.value, jumps=one.jumps or two.jumps)
+        value = one.value + two.value if one.adds_up else one.value
+        return replace(one, value=value, jumps=one.jumps or two.jumps, wavers=one.wavers or two.wavers)
 
     def with_parameter(self, value: float) -> Self:
         """Both turned together, in their present proportion."""
@@ -76,18 +87,28 @@ class Product(Mechanism):
         joint = np.concatenate([part.means * (noise / part.noise) for part in (one, two)], axis=1)
         return VectorGaussian(joint, noise).sufficient()
 
-    def guarantee(self) -> Guarantee:
-        same = self.sufficient()
-        return super().guarantee() if same is self else same.guarantee()
-
     @property
     def n_outputs(self) -> float:
         return self.first.n_outputs * self.second.n_outputs
 
+    @property
+    def merges_outputs(self) -> bool:
+        return self.first.merges_outputs or self.second.merges_outputs
+
+    def guarantee(self) -> Guarantee:
+        """All pairs of records where that is feasible, otherwise the product of the curves of both parts."""
+        if self.size**2 * self.n_outputs <= PAIRWISE_CELLS or self.sufficient() is not self:
+            return super().guarantee()
+        curve = product(self.first.guarantee().knots, self.second.guarantee().knots)
+        return TradeOff(*curve, linear=True, epsilon=self.epsilon)
+
     @cached_property
     def epsilon(self) -> float:
         """The two ratios of a pair of records multiply, and their outputs are free to be the worst for both."""
-        return float((self.first.pairwise_epsilon() + self.second.pairwise_epsilon()).max())
+        return float(self.pairwise_epsilon().max())
+
+    def pairwise_epsilon(self) -> FloatArray:
+        return self.first.pairwise_epsilon() + self.second.pairwise_epsilon()
 
     def _sides(self, block: int) -> tuple[int, int]:
         """Block sizes at which all outputs of the second come with each of the first, in that order."""
@@ -112,28 +133,54 @@ class Product(Mechanism):
 class OnAttribute(Wrapped):
     """A mechanism that sees only one attribute of the record.
 
-    `values[z]` is that attribute of record z: its number, or, with `labels`, one of the mechanism's record labels.
+    `values[z]` is that attribute of record z, as the number of one of the mechanism's own records. Its `labels` name
+    the records z, like those of every mechanism; `by_label` takes the attribute by the names that the mechanism has.
 
     >>> from dprisk.mechanisms import GRR
-    >>> OnAttribute(GRR(2, epsilon=1.0), ["flu", "flu", "cold"], labels=["cold", "flu"]).values
-    array([1, 1, 0])
+    >>> OnAttribute(GRR(2, epsilon=1.0), [1, 1, 0])
+    OnAttribute(mechanism=GRR(size=2, epsilon=1), values=[1, 1, 0])
     """
 
-    def __init__(self, mechanism: Mechanism, values: Any, labels: Sequence[Any] | None = None) -> None:
-        MechanismError.unless(isinstance(mechanism, Mechanism), f"A mechanism is needed, not {mechanism!r}.")
-        if labels is not None:
-            number = {label: place for place, label in enumerate(labels)}
-            unknown = [value for value in values if value not in number]
-            MechanismError.unless(not unknown, f"{unknown[:1]} is not among the labels.")
-            values = [number[value] for value in values]
+    def __init__(self, mechanism: Mechanism, values: npt.ArrayLike) -> None:
+        require_mechanism(mechanism)
+        require_listed_records(mechanism)
         self.mechanism = mechanism
         self.values = mechanism._records(values)
         self.pairs_outputs = mechanism.pairs_outputs
         self.size = self.values.size
 
+    @classmethod
+    def by_label(cls, mechanism: Mechanism, values: Iterable[Any]) -> Self:
+        """The same with the attribute of each record by its name, which is a label of the mechanism.
+
+        >>> from dprisk.mechanisms import GRR
+        >>> illness = GRR(2, epsilon=1.0).labelled(["cold", "flu"])
+        >>> OnAttribute.by_label(illness, ["flu", "flu", "cold"]).values
+        array([1, 1, 0])
+        """
+        require_mechanism(mechanism)
+        if mechanism.labels is None:
+            fail(
+                f"{mechanism!r} has no labels; name its records by labelled(...), or give their numbers.",
+                MechanismError,
+            )
+        number = {label: place for place, label in enumerate(mechanism.labels)}
+        entries = listed(values)
+        unknown = [value for value in entries if value not in number]
+        MechanismError.unless(not unknown, f"{unknown[:1]} is not among the labels of the mechanism.")
+        return cls(mechanism, [number[value] for value in entries])
+
     @cached_property
     def epsilon(self) -> float:
-        return self.mechanism.epsilon if self._sees_all else super().epsilon
+        if self._sees_all:
+            return self.mechanism.epsilon
+        same = self.sufficient()
+        return float(self._seen_pairs().max()) if same is self else same.epsilon
+
+    def _seen_pairs(self) -> FloatArray:
+        """`pairwise_epsilon` for the attributes that occur."""
+        seen = np.unique(self.values)
+        return self.mechanism.pairwise_epsilon()[np.ix_(seen, seen)]
 
     def delta_at(self, epsilon: float) -> float:
         return self.mechanism.delta_at(epsilon) if self._sees_all else super().delta_at(epsilon)
@@ -147,10 +194,16 @@ class OnAttribute(Wrapped):
         return self.mechanism.pairwise_epsilon()[np.ix_(self.values, self.values)]
 
     def guarantee(self) -> Guarantee:
-        return self.mechanism.guarantee()
+        """That of the records that it tells apart, where that is known without a list; otherwise of all."""
+        return self.mechanism.guarantee() if self._sees_all or self.sufficient() is self else super().guarantee()
 
     def _simpler(self) -> Mechanism | None:
         return self.mechanism.sufficient().viewed(self.values)
+
+    is_equispaced = False  # the labels are those of the records, not of the attribute
+
+    def laws(self) -> tuple[Mechanism, IntArray]:
+        return self.mechanism.sufficient(), self.values
 
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> Any:
         return self.mechanism.sample(self.values[self._records(records)], rng)
@@ -174,10 +227,13 @@ class PostProcessed(Wrapped, Matrix):
 
     `output_map` gives a new output for each of the mechanism's, in the order in which it lists them: a list, or
     a function that is called with blocks of outputs. Equal values become one output; the new outputs are
-    numbered in the sorted order of the values.
+    numbered in the sorted order of the values. Where the mechanism lists outputs without end as one, what a function
+    makes of those that are not listed is not known, and the `epsilon` is that of the mechanism.
     """
 
     def __init__(self, mechanism: Mechanism, output_map: npt.ArrayLike | Callable[[AnyArray], npt.ArrayLike]) -> None:
+        require_mechanism(mechanism)
+        require_listed_records(mechanism)
         table = mechanism.matrix()
         MechanismError.unless(
             not (callable(output_map) and isinstance(mechanism, Repeated)),
@@ -197,6 +253,27 @@ class PostProcessed(Wrapped, Matrix):
         np.add.at(merged, code, table.T)
         super().__init__(merged.T)
         self.mechanism, self.labels = mechanism, mechanism.labels
+        self._is_partly_seen = callable(output_map) and mechanism.merges_outputs
+
+    @property
+    def merges_outputs(self) -> bool:
+        return self._is_partly_seen
+
+    @cached_property
+    def epsilon(self) -> float:
+        return self.mechanism.epsilon if self._is_blurred else super().epsilon
+
+    def pairwise_epsilon(self) -> FloatArray:
+        return self.mechanism.pairwise_epsilon() if self._is_blurred else super().pairwise_epsilon()
+
+    def delta_at(self, epsilon: float) -> float:
+        return 0.0 if as_epsilon(epsilon) >= self.epsilon else super().delta_at(epsilon)
+
+    @property
+    def _is_blurred(self) -> bool:
+        """Whether the table does not tell every ratio: outputs are missing, or probabilities too small for floats."""
+        possible = self._table[:, self._table.max(axis=0) > 0]
+        return self._is_partly_seen or bool(possible.min() < SMALLEST and math.isfinite(self.mechanism.epsilon))
 
 
 def number_of(outputs: Any) -> int:

@@ -11,11 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dprisk.errors import MechanismError, as_epsilon, as_number, as_size
-from dprisk.mechanisms.base import ByEpsilon
+from dprisk.guarantees import PureDP
+from dprisk.mechanisms.by_epsilon import ByEpsilon
 from dprisk.mechanisms.tabled import Tabled
 from dprisk.tables import as_floats
 from dprisk.threat.graphs import adjacency, distance_matrix
 from dprisk.types import AnyArray, FloatArray, IntArray
+from dprisk.values import Parameter
 
 Places = slice | IntArray | int
 
@@ -47,6 +49,14 @@ class Exponential(ByEpsilon, Tabled):
             raise MechanismError(f"The utility changes by up to {needed:g}, above the sensitivity {given:g}.")
         self.size, self.nominal_epsilon, self.sensitivity = size, as_epsilon(epsilon), given
         self._rate = self.nominal_epsilon / (2 * given) if given > 0 else 0.0
+
+    @property
+    def parameter(self) -> Parameter:
+        """Epsilon. With a large one all records may report the same best output, and be hidden again."""
+        return Parameter.epsilon(self.nominal_epsilon, wavers=True)
+
+    def ceiling(self, value: float) -> PureDP:
+        return PureDP(value)
 
     @classmethod
     def from_distances(cls, distances: npt.ArrayLike, epsilon: float, sensitivity: float | None = None) -> Exponential:
@@ -111,6 +121,9 @@ class Exponential(ByEpsilon, Tabled):
         np.exp(score, out=score)
         return score
 
+    def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
+        return self._log_columns(self._outputs(outputs)).T
+
     def row(self, record: int) -> FloatArray:
         score: FloatArray = self._rate * self._scores(record, slice(None)).astype(float)
         return np.asarray(np.exp(score - self._log_normaliser[record]))
@@ -124,6 +137,8 @@ class Exponential(ByEpsilon, Tabled):
 
 class SpacedExponential(Exponential):
     """The exponential mechanism on equally spaced records, on a line or ring: its utilities take no memory."""
+
+    is_equispaced = True
 
     def __init__(self, size: int, epsilon: float, space: Literal["line", "ring"]) -> None:
         size = as_size(size)

@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from dprisk.csv_files import require_file
 from dprisk.errors import InputFileError, MechanismError
-from dprisk.mechanisms.base import Mechanism, whole_below
-from dprisk.tables import as_floats, require_file
+from dprisk.mechanisms.arrays import whole_below
+from dprisk.mechanisms.base import Mechanism
+from dprisk.tables import as_floats
 from dprisk.types import AnyArray, FloatArray, IntArray
 
 ROW_TOLERANCE = 1e-9
@@ -42,11 +44,15 @@ class Tabled(Mechanism):
             yield self.columns(slice(start, min(start + block, int(self.n_outputs))))
 
     def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
+        with np.errstate(divide="ignore"):  # log 0 = -inf is the log-likelihood of the impossible
+            return np.log(self.columns(self._outputs(outputs))).T
+
+    def _outputs(self, outputs: npt.ArrayLike) -> IntArray:
+        """Output numbers, checked."""
         numbers = np.atleast_1d(np.asarray(outputs))
         if not (numbers.ndim == 1 and whole_below(numbers, self.n_outputs)):
             raise MechanismError(f"An output of {self!r} is a whole number in 0..{int(self.n_outputs) - 1}.")
-        with np.errstate(divide="ignore"):  # log 0 = -inf is the log-likelihood of the impossible
-            return np.log(self.columns(numbers)).T
+        return numbers
 
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
         """Inverse distribution function, one search a distinct record for all its reports."""

@@ -26,6 +26,7 @@ from dprisk.values import Parameter
 RANK = 1e-12  # directions in which the means spread less than this part of the widest are left out
 SOME = 64  # so many records show whether the means lie in few directions
 KEPT = 1e-10  # a distance may change by this part of the noise, or a hundredth of it of itself, when they are
+QUICK = 1 << 21  # numbers in the means up to which the spread is found within about a second
 STEPS = 1e-12  # by so much of themselves the steps of histogram encoding may differ
 
 
@@ -57,6 +58,15 @@ class VectorNoise(Mechanism):
         """The same noise on the means of the records that are seen."""
         return self.on_means(self.means[values])
 
+    def laws(self) -> tuple[Mechanism, IntArray]:
+        """One record for each mean: a histogram of few cells has few, however many records there are."""
+        return self._laws or super().laws()
+
+    @cached_property
+    def _laws(self) -> tuple[Mechanism, IntArray] | None:
+        distinct, place = _distinct_rows(self.means)
+        return None if len(distinct) == self.size else (self.on_means(distinct).sufficient(), place)
+
     @cached_property
     def spread(self) -> float:
         """The largest distance between the means of two records."""
@@ -65,6 +75,11 @@ class VectorNoise(Mechanism):
         if step is not None:  # two coordinates differ, which takes no look at all pairs
             return step * (2 if self._metric == "cityblock" else math.sqrt(2))
         return max(float(rows.max()) for rows in self._distances(distinct))
+
+    @property
+    def guarantee_is_quick(self) -> bool:
+        """The spread compares all means with each other."""
+        return self.means.size <= QUICK
 
     def _distances(self, points: FloatArray) -> Iterator[FloatArray]:
         """The distances between all pairs of points, some rows at a time."""
@@ -224,6 +239,24 @@ class VectorLaplace(VectorNoise):
         if step is not None:
             return SHE(self.size, 2 * step / self.scale)
         return None if moved.shape[1] == self.dimension else VectorLaplace(moved, self.scale)
+
+
+def _distinct_rows(rows: FloatArray) -> tuple[FloatArray, IntArray]:
+    """The rows of a matrix without repetitions, and where among them each is.
+
+    Found by a number made of each row's bits, several times as fast as by sorting the rows; checked, and sorted if two
+    rows happen to have the same.
+    """
+    bits = np.ascontiguousarray(rows + 0.0).view(np.uint64)  # -0.0 is 0.0
+    bits = (bits ^ (bits >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
+    secret = np.random.default_rng(0).integers(0, 1 << 63, size=rows.shape[1], dtype=np.uint64)
+    _, first, place = np.unique(
+        ((bits ^ (bits >> np.uint64(33))) * secret).sum(axis=1), return_index=True, return_inverse=True
+    )
+    if not np.array_equal(rows[first][place], rows):
+        distinct, place = np.unique(rows, axis=0, return_inverse=True)
+        return distinct, place.ravel()
+    return rows[first], place
 
 
 def _differing(means: FloatArray) -> FloatArray:

@@ -6,8 +6,7 @@ import itertools
 import math
 import operator
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dprisk.errors import MechanismError, TooLargeError, as_number, fail
-from dprisk.tables import column, encode, listed, rows_of
+from dprisk.tables import column, encode, listed, rows_of, twice
 from dprisk.types import FloatArray, IntArray, Table
 
 LARGEST = 1e50  # number in a column, so that sums stay finite
@@ -257,14 +256,6 @@ def _codes(values: list[Any], cells: list[Any], name: str) -> IntArray:
     if outside:
         raise MechanismError(f"{outside[:1]} in the column {name!r} is none of the categories {_some(cells)}.")
     return np.array([number[value] for value in values], dtype=np.int64)
-
-
-def twice(values: Iterable[Any]) -> list[Any]:
-    """The values that occur more than once."""
-    try:
-        return [value for value, times in Counter(values).items() if times > 1]
-    except TypeError:
-        return fail("Records are plain values such as text and numbers, or rows of them.", MechanismError)
 
 
 def _some(values: Sequence[Any]) -> str:

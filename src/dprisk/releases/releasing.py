@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
+import scipy
 
 from dprisk.errors import MechanismError, ParameterError, as_number
-from dprisk.guarantees import ZCDP, GaussianDP, Guarantee, PureDP
+from dprisk.guarantees import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
 from dprisk.mechanisms import Gaussian, Laplace, Mechanism, VectorGaussian, VectorLaplace
-from dprisk.mechanisms.numbers.additive import Ends
 from dprisk.mechanisms.numbers.noise import GaussianNoise, LaplaceNoise, Noise
-from dprisk.releases.queries import Query, twice
-from dprisk.tables import as_floats, column, column_names, listed, require_present, rows_of
+from dprisk.mechanisms.numbers.positions import Ends
+from dprisk.releases.queries import Query
+from dprisk.tables import as_floats, column, column_names, listed, require_present, rows_of, twice
 from dprisk.types import FloatArray, Table
 
 ENOUGH = 1 + 1e-12  # a sensitivity may be this much too small by rounding
@@ -43,10 +44,12 @@ def release(
     lists).
 
     `noise` is a `LaplaceNoise` or `GaussianNoise`, put on each entry of the answer, or the guarantee that it is to
-    keep: `PureDP` by Laplace noise, `GaussianDP` and `ZCDP` by Gaussian noise. A guarantee needs the `sensitivity`: the
-    largest distance between the answers for two records, L1 for Laplace and L2 for Gaussian noise. If left out it is
-    the one that the query states, or else that of this universe and these data. The answers of the five queries move
-    alike on any data of this size; a function may move more on other data, for which the noise promises nothing.
+    keep: `PureDP` by Laplace noise, `GaussianDP` and `ZCDP` by Gaussian noise, `ApproxDP` by the least Gaussian noise
+    that keeps its epsilon and delta (the analytic Gaussian mechanism, Balle and Wang 2018). A guarantee needs the
+    `sensitivity`: the largest distance between the answers for two records, L1 for Laplace and L2 for Gaussian noise.
+    If left out it is the one that the query states, or else that of this universe and these data. The answers of the
+    five queries move alike on any data of this size; a function may move more on other data, for which the noise
+    promises nothing.
 
     A number may be kept in an `interval`, by clamping or truncation (see `Laplace`).
 
@@ -120,10 +123,14 @@ def _keeping(guarantee: Guarantee, answers: FloatArray, given: float | None, sta
         level = guarantee.mu
     elif isinstance(guarantee, ZCDP):
         level = math.sqrt(2 * guarantee.rho)
+    elif isinstance(guarantee, ApproxDP) and guarantee.delta > 0:
+        level = _largest_mu(guarantee.epsilon, guarantee.delta)
+    elif isinstance(guarantee, ApproxDP):
+        noise, level = LaplaceNoise, guarantee.epsilon
     else:
         raise MechanismError(
-            f"No noise is known here for {guarantee!r}; PureDP is kept by Laplace noise, GaussianDP and ZCDP by "
-            "Gaussian noise."
+            f"No noise is known here for {guarantee!r}; PureDP is kept by Laplace noise, GaussianDP, ZCDP "
+            "and ApproxDP by Gaussian noise."
         )
     guarantee.require_replace_one()
     MechanismError.unless(level > 1e-99, f"No noise keeps {guarantee!r}: it would be infinite.")
@@ -138,6 +145,29 @@ def _keeping(guarantee: Guarantee, answers: FloatArray, given: float | None, sta
     spread = next(choice for choice in (given, stated, needed) if choice is not None)
     MechanismError.unless(spread > 0, "The answer is the same for every record; give the noise or a sensitivity.")
     return noise(spread / level)
+
+
+def _largest_mu(epsilon: float, delta: float) -> float:
+    """The largest mu for which mu-Gaussian DP is (epsilon, delta)-DP: the analytic Gaussian mechanism.
+
+    delta_at rises with mu from 0 to 1. It is Phi(mu/2 - epsilon/mu) - exp(epsilon + log Phi(-mu/2 - epsilon/mu)), so it
+    is off by rounding by some 1e-16 of the first term, times what stands in the exponent: 1e-14 is added to be safe.
+    Where that hides a small delta, the total variation, which delta_at never exceeds, has all its digits.
+    """
+    MechanismError.unless(delta < 1, "Any release keeps delta 1: there is no least noise; give a smaller delta.")
+
+    def keeps(mu: float) -> bool:
+        first = float(scipy.special.ndtr(mu / 2 - epsilon / mu))
+        exponent = 1 + epsilon - float(scipy.special.log_ndtr(-mu / 2 - epsilon / mu))
+        rounded_up = GaussianDP(mu).delta_at(epsilon) + 1e-14 * first * exponent
+        return min(rounded_up, GaussianDP(mu).total_variation * (1 + 1e-14)) <= delta
+
+    low, high = 0.0, 1.0
+    while keeps(high):
+        low, high = high, 2 * high
+    while low < (middle := (low + high) / 2) < high and high - low > 1e-13 * high:
+        low, high = (middle, high) if keeps(middle) else (low, middle)
+    return low
 
 
 def _spread(answers: FloatArray, noise: type[Noise]) -> float:

@@ -1,8 +1,20 @@
 """What a release risks: of a mechanism, and of anything that keeps a guarantee."""
 
+from dprisk.risks.attack import AttackRisk
 from dprisk.risks.base import Assessment
-from dprisk.risks.computing import computed, risk_of
+from dprisk.risks.computing import at_most, computed, risk_of
+from dprisk.risks.record import RecordRisk
 from dprisk.risks.risk import GroupRisk, Risk
 from dprisk.risks.worst_case import WorstCase
 
-__all__ = ["Assessment", "GroupRisk", "Risk", "WorstCase", "computed", "risk_of"]
+__all__ = [
+    "Assessment",
+    "AttackRisk",
+    "GroupRisk",
+    "RecordRisk",
+    "Risk",
+    "WorstCase",
+    "at_most",
+    "computed",
+    "risk_of",
+]

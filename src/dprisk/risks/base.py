@@ -4,11 +4,13 @@ from abc import abstractmethod
 from typing import Any
 
 from dprisk.answers import Answer, Row
+from dprisk.comparisons import Compared
+from dprisk.pictures import Bar, Bars, draw
 from dprisk.rounding import plain
 from dprisk.threat import Threat
 
 
-class Assessment(Answer):
+class Assessment(Compared, Answer):
     """What the best attacker gains.
 
     `advantage` (RAD) is success on a participant minus success on somebody who did not take part, `success` (ReRo)
@@ -55,13 +57,20 @@ class Assessment(Answer):
     @property
     def rows(self) -> list[Row]:
         normalised = f"{100 * self.normalised_advantage:.1f} %"
+        known = "" if self.threat.knows.is_none or not self.threat.knows.is_all else "the record is known beforehand"
         return [
-            ("baseline", plain(self.baseline), "guessed right without the report"),
-            ("success (ReRo)", self._shown("success"), "guessed right with the report, at best"),
+            ("baseline", plain(self.baseline), known or "guessed right without the report"),
+            ("success (ReRo)", self._shown("success"), known or "guessed right with the report, at best"),
+            *self._rates(),
             ("advantage (RAD)", self._shown("advantage"), "right on participants minus right on others"),
             ("normalised", normalised, "100 %: right on all participants, on no other"),
             *self._found(),
+            *self._comparison_rows,
         ]
+
+    def _rates(self) -> list[Row]:
+        """The two rates that the advantage is the difference of, where they are known."""
+        return []
 
     @abstractmethod
     def _shown(self, which: str) -> str:
@@ -71,8 +80,21 @@ class Assessment(Answer):
     def _found(self) -> list[Row]:
         """How the numbers were found, and what they compare with."""
 
-    def to_dict(self) -> dict[str, Any]:
-        return super().to_dict() | {"exact": self.exact, "threat": self.threat.describe()}
+    def picture(self) -> Bars:
+        """What `plot` draws, as plain data."""
+        words = {"success": "right with the report (success)", "advantage": "due to taking part (advantage)"}
+        blind = Bar("right without the report (baseline)", self.baseline, plain(self.baseline))
+        return Bars(self.about, (blind, *(self._bar(which, label) for which, label in words.items())))
 
-    def _goal(self) -> str:
-        return "" if self.threat.success.is_exact else f" {self.threat.success.describe()}"
+    def _bar(self, which: str, label: str) -> Bar:
+        interval = None if self.exact else getattr(self, f"{which}_interval", None)
+        is_bound = not self.exact and interval is None
+        return Bar(label, getattr(self, which), self._shown(which), is_bound, interval=interval)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw baseline, success and advantage as bars with matplotlib; returns the axes. Bounds are hatched."""
+        return draw(self.picture(), ax)
+
+    def to_dict(self) -> dict[str, Any]:
+        told = {"exact": self.exact, "threat": self.threat.describe(), "comparisons": self.compared or None}
+        return super().to_dict() | told

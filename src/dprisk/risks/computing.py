@@ -3,6 +3,7 @@
 from typing import Any
 
 from dprisk import exact
+from dprisk.errors import TooLargeError
 from dprisk.guarantees import as_guarantee
 from dprisk.mechanisms import Mechanism
 from dprisk.risks.risk import Risk
@@ -17,6 +18,14 @@ def computed(subject: Any, threat: Threat, thorough: bool = False) -> Risk | Wor
     return WorstCase(as_guarantee(subject), threat, thorough)
 
 
+def at_most(subject: Any, threat: Threat) -> Risk | WorstCase:
+    """As `computed`; of a mechanism whose risk is out of reach, the worst that its guarantee allows."""
+    try:
+        return computed(subject, threat)
+    except TooLargeError:
+        return WorstCase(subject.guarantee(), threat)
+
+
 def risk_of(subject: Any, threat: Threat, which: str) -> float:
-    """The advantage or the success of a mechanism or guarantee, computed."""
-    return float(getattr(computed(subject, threat), which))
+    """The advantage or the success of a mechanism or guarantee, computed, or at least not exceeded."""
+    return float(getattr(at_most(subject, threat), which))

@@ -1,5 +1,6 @@
 """The risk of a mechanism: exact, between certified bounds, or estimated."""
 
+import math
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,14 +11,19 @@ import numpy as np
 from dprisk import exact
 from dprisk.answers import Row
 from dprisk.attacks.estimate import Estimate
+from dprisk.attacks.one_record import estimate_exposure
 from dprisk.errors import DpriskError, TooLargeError, as_whole, require
 from dprisk.exact.certified import Enclosed
 from dprisk.exact.optimum import Optimum
+from dprisk.exact.record import exposure, exposures
 from dprisk.mechanisms import Mechanism
+from dprisk.risks import sentences
 from dprisk.risks.base import Assessment
+from dprisk.risks.record import RecordRisk
 from dprisk.risks.worst_case import WorstCase
-from dprisk.rounding import plain, round_number_of_people, significant_up
+from dprisk.rounding import plain, significant_up
 from dprisk.threat import Threat
+from dprisk.threat.prior import written
 from dprisk.types import FloatArray
 
 MOST_AT_RISK = 3
@@ -26,13 +32,18 @@ SMALL = 1000  # records up to which breakdown and bounds are shown without being
 
 @dataclass(frozen=True)
 class GroupRisk:
-    """The risk of the people in one knowledge group, as shares of that group."""
+    """The risk of the people in one knowledge group, as shares of that group.
+
+    The two rates are of the attacker of the advantage, about participants and others of the group.
+    """
 
     name: Any
     prior_mass: float
     advantage: float
     success: float
     baseline: float
+    right_on_participants: float | None = None
+    right_on_others: float | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,6 +52,9 @@ class Risk(Assessment):
 
     Where `exact` is False, it is a Monte Carlo estimate (`estimate`), or its numbers are the upper of two certified
     bounds (`enclosed`); both come with intervals.
+
+    The attacker of the advantage is right about participants and others at two rates, of which the advantage is the
+    difference; of several who gain as much it is the one who is right most often.
     """
 
     mechanism: Mechanism
@@ -55,9 +69,31 @@ class Risk(Assessment):
     def success(self) -> float:
         return self.optimum.success
 
+    @cached_property
+    def _right_by_group(self) -> FloatArray | None:
+        """How often the attacker of the advantage is right about participants, None where that is not known."""
+        known = self.optimum.right_by_group
+        if known is None and self.exact:
+            with suppress(TooLargeError):  # a form that tells no rates, and too many outputs to go through
+                return exact.right_by_group(self.mechanism, self.threat)
+        return known
+
     @property
-    def baseline(self) -> float:
-        return self.enclosed.baseline if self.enclosed else super().baseline
+    def right_on_participants(self) -> float | None:
+        """How often the attacker of the advantage is right about participants; None where that is not known."""
+        if self.estimate is not None:
+            return self.estimate.right
+        return None if self._right_by_group is None else min(1.0, math.fsum(self._right_by_group))
+
+    @property
+    def right_on_others(self) -> float | None:
+        """How often the same attacker is right about people who did not take part."""
+        return None if self.right_on_participants is None else max(0.0, self.right_on_participants - self.advantage)
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        rates = {name: getattr(self, name) for name in ("right_on_participants", "right_on_others")}
+        return super().numbers | rates
 
     @property
     def estimate(self) -> Estimate | None:
@@ -95,14 +131,48 @@ class Risk(Assessment):
     def source(self) -> str:
         return "exact" if self.exact else "estimate" if self.estimate else "certified bounds"
 
+    @property
+    def _promises(self) -> Mechanism:
+        return self.mechanism
+
+    @property
+    def _compares_quickly(self) -> bool:
+        return self.mechanism.guarantee_is_quick
+
     @cached_property
     def bounds(self) -> WorstCase:
         """What the mechanism's guarantee alone would tell, for comparison."""
         return WorstCase(self.mechanism.guarantee(), self.threat)
 
+    def of(self, record: Any) -> RecordRisk:
+        """The risk of one record, by its label (its number, where there are no labels), to who looks for it.
+
+        Exact wherever the outputs can be gone through or have a closed form, otherwise an estimate with intervals.
+        """
+        self.threat.require_listed()
+        number = self.threat.prior.find(record)
+        try:
+            found = exposure(self.mechanism, self.threat, number)
+        except TooLargeError:
+            runs, alpha = (self.estimate.runs, self.estimate.alpha) if self.estimate else (None, 0.05)
+            found = estimate_exposure(self.mechanism, self.threat, number, np.random.default_rng(0), runs, alpha)
+        return RecordRisk(self.about, self.threat, number, found)
+
     @cached_property
-    def by_record(self) -> FloatArray:
-        """The best attacker's advantage on each record; the prior's mean of it is `advantage`. For exact risks only."""
+    def exposures(self) -> FloatArray:
+        """`of(record).advantage` of every record; nan for records of probability 0.
+
+        With nothing or everything known, the prior's mean of it is the advantage of membership inference.
+        """
+        self.threat.require_listed()
+        return exposures(self.mechanism, self.threat)
+
+    @cached_property
+    def average_attacker_by_record(self) -> FloatArray:
+        """The advantage on each record of the attacker who is best on average; the prior's mean of it is `advantage`.
+
+        That attacker may never name a rare record: `of` and `exposures` tell how exposed each is. For exact risks only.
+        """
         told = f"There is no breakdown by record of {self.source}; `by_group` has one by group."
         require(self.exact, told, TooLargeError)
         return exact.advantage_by_record(self.mechanism, self.threat)
@@ -113,7 +183,9 @@ class Risk(Assessment):
         pi, reach = self.threat.prior.weights, self.threat.reach
         mass = np.bincount(self.threat.knows.groups, weights=pi)
         blind = reach.best(reach.sums(pi[:, None]))[:, 0]
-        parts = (self.optimum.advantage_by_group, self.optimum.success_by_group, blind)
+        advantage, right = self.optimum.advantage_by_group, self._right_by_group
+        parts = [advantage, self.optimum.success_by_group, blind]
+        parts += [] if right is None else [right, np.maximum(right - advantage, 0.0)]
         names = self.threat.knows.names
         return tuple(
             GroupRisk(names[x], float(mass[x]), *(float(part[x] / mass[x]) for part in parts))
@@ -121,10 +193,23 @@ class Risk(Assessment):
         )
 
     def most_at_risk(self, count: int = 5) -> list[tuple[Any, float]]:
-        """The records of positive probability with the largest advantage, as (label, advantage)."""
-        prior, count = self.threat.prior, as_whole("count", count, least=0)
-        order = prior.support[np.argsort(-self.by_record[prior.support], kind="stable")][:count]
-        return [(prior.name(int(record)), float(self.by_record[record])) for record in order]
+        """The records of positive probability from which who looks for them gains most, as (label, advantage)."""
+        count = as_whole("count", count, least=0)
+        exposed, prior = self.exposures, self.threat.prior
+        order = prior.support[np.argsort(-exposed[prior.support], kind="stable")][:count]
+        return [(prior.name(int(record)), float(exposed[record])) for record in order]
+
+    def of_records(self) -> list[tuple[str, Any, float]]:
+        """For each record what an attacker gains who looks for it, and what the best on average gains from it."""
+        told: list[tuple[str, Any, float]] = []
+        for what, values in (
+            ("advantage if looked for", "exposures"),
+            ("average attacker", "average_attacker_by_record"),
+        ):
+            with suppress(DpriskError):
+                prior = self.threat.prior
+                told += [(what, prior.name(int(z)), float(getattr(self, values)[z])) for z in prior.support]
+        return told
 
     def _shown(self, which: str) -> str:
         value = getattr(self, which)
@@ -133,12 +218,21 @@ class Risk(Assessment):
         low, high = self._interval(which)
         return f"{plain(value)} [{plain(low)}, {plain(high)}]"
 
+    def _rates(self) -> list[Row]:
+        if self.right_on_participants is None or self.right_on_others is None:
+            return []
+        return [
+            ("on participants", plain(self.right_on_participants), "right about who took part, by who gains most"),
+            ("on others", plain(self.right_on_others), "right about who did not, same attacker"),
+        ]
+
     def _found(self) -> list[Row]:
         if self.estimate:
             told = f"from {self.estimate.runs} outputs, intervals at {100 * (1 - self.estimate.alpha):g} %"
             return [("computed", "estimate", told)]
         if self.enclosed:
-            return [("computed", "enclosed", f"certified bounds, at most {self.enclosed.gap:.0e} apart")]
+            apart = f"certified bounds, at most {self.enclosed.gap:.0e} apart"
+            return [("computed", "enclosed", apart), *self._compared()]
         if self.optimum.is_proven:
             how = ("computed", "exactly", "no sampling error")
         else:
@@ -157,8 +251,8 @@ class Risk(Assessment):
         rows: list[Row] = []
         with suppress(DpriskError):  # no list of outputs to break the risk down by
             worst = self.most_at_risk(MOST_AT_RISK)
-            if worst[0][1] - min(self.by_record[self.threat.prior.support]) >= 1e-9:
-                rows += [("most at risk", plain(advantage), str(name)) for name, advantage in worst]
+            if worst[0][1] - np.nanmin(self.exposures) >= 1e-9:
+                rows += [("most at risk", plain(gain), f"{written(name)}, if looked for") for name, gain in worst]
         worst_case = None
         with suppress(DpriskError):
             worst_case = self.bounds
@@ -168,24 +262,13 @@ class Risk(Assessment):
         return rows
 
     def sentence(self) -> str:
-        people = round_number_of_people(self.success, self.baseline, self.advantage)
-        right, blind, more = (round(share * people) for share in (self.success, self.baseline, self.advantage))
-        about = "about " if self.estimate else ""
-        if self.threat.knows.is_all and not self.threat.knows.is_none:
-            return (
-                f"Of {people} people whose record is known, an attacker rightly says of {about}{more} more that they "
-                f"took part than it wrongly says of {people} who did not."
-            )
-        adds_up = abs(self.success - self.baseline - self.advantage) < 1e-9
-        right = blind + more if adds_up else right  # so that the rounded numbers add up too
-        why = (
-            ". An attacker who bets on what the report gives away, rather than on what is likely anyway, gains from "
-            "those who take part:"
-        )
-        return (
-            f"Of {people} people like this one, an attacker guesses {about}{right} right{self._goal()} after seeing "
-            f"the report, {blind} without it{';' if adds_up else why} taking part adds {about}{more}."
-        )
+        who = sentences.attacker(self.threat)
+        if self.enclosed:
+            return sentences.of_bounds(self.threat, who, self.success, self.baseline, self.advantage)
+        if self.right_on_participants is None:
+            return sentences.of_difference(self.threat, who, self.advantage)
+        is_estimate = self.estimate is not None
+        return sentences.of_rates(self.threat, who, self.right_on_participants, self.advantage, is_estimate)
 
     def to_dict(self) -> dict[str, Any]:
         return super().to_dict() | {

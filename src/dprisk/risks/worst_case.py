@@ -7,12 +7,18 @@ from typing import Any, Literal
 
 from dprisk import bounds
 from dprisk.answers import Row
+from dprisk.bounds.add_remove import record_left_out
 from dprisk.errors import ThreatError, as_whole, require
+from dprisk.exact.record import Exposure, compared_with
 from dprisk.guarantees import Guarantee
-from dprisk.mechanisms import Mechanism
+from dprisk.mechanisms import Mechanism, OnAttribute
+from dprisk.risks import sentences
 from dprisk.risks.base import Assessment
-from dprisk.rounding import round_number_of_people, significant_up
+from dprisk.risks.record import RecordRisk
+from dprisk.rounding import significant_up
 from dprisk.threat import Threat
+
+UPWARDS = 1e-15  # a few roundings, by which bounds are moved to the safe side
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -26,9 +32,9 @@ class WorstCase(Assessment):
     threat: Threat
     thorough: bool = False
 
-    def __post_init__(self) -> None:
-        self.guarantee.require_replace_one()
-        self.threat.require_listed()
+    @property
+    def _promises(self) -> Guarantee:
+        return self.guarantee
 
     @cached_property
     def on_advantage(self) -> bounds.Evaluation:
@@ -52,7 +58,7 @@ class WorstCase(Assessment):
 
     @property
     def advantage(self) -> float:
-        return min(self.advantage_bound.number, 1 - self.threat.prior.collision_probability)
+        return min(self.advantage_bound.number, 1 - self.threat.essence.prior.collision_probability)
 
     @property
     def success(self) -> float:
@@ -69,14 +75,14 @@ class WorstCase(Assessment):
 
     @property
     def source(self) -> str:
-        return self.advantage_bound.bound.source
+        return self.advantage_bound.source
 
     def _shown(self, which: str) -> str:
         return f"<= {significant_up(getattr(self, which), 4)}"
 
     def _found(self) -> list[Row]:
         return [
-            (f"{which} by", "attained" if value.attained else "bound", value.bound.source)
+            (f"{which} by", "attained" if value.attained else "bound", value.source)
             for which, value in (("success", self.success_bound), ("advantage", self.advantage_bound))
         ]
 
@@ -86,7 +92,9 @@ class WorstCase(Assessment):
         for value in values:
             as_tight = value.number <= values[0].number * (1 + 1e-9)
             if as_tight and value.attained and value.bound.worst:
-                return value.bound.worst(self.guarantee, self.threat).labelled(self.threat.prior.labels)
+                worst, kinds = value.bound.worst(self.guarantee, self.threat.essence), self.threat.kinds
+                whole = worst if kinds.are_records else OnAttribute(worst, kinds.of_record)
+                return whole.labelled(self.threat.prior.labels)
         return None
 
     def match_among(self, people: int) -> tuple[bounds.Value, bounds.Value]:
@@ -101,12 +109,27 @@ class WorstCase(Assessment):
             require(len(found.values) > 0, f"This bound {next(iter(found.obstacles.values()), '')}.", ThreatError)
         return some.values[0], one.values[0]
 
+    def of(self, record: Any) -> RecordRisk:
+        """The most that an attacker gains who looks for one record (its label, or its number): theory 3.8.
+
+        With w the probability of the record, TV the total variation and E = e^epsilon of pure DP, both for replacing,
+        tau_z <= (1 - w) TV, and the belief in it rises to at most w E / (1 + w (E - 1)). From a guarantee for adding or
+        removing one also tau_z <= (1 - w)(1 - 2 f(1/2)).
+        """
+        number, replaced = self.threat.prior.find(record), self.guarantee.replaced
+        weight = float(compared_with(self.threat, number)[number])
+        least = math.exp(-replaced.epsilon_at(0.0))
+        belief = weight / (weight + (1 - weight) * least) if weight > 0 else 0.0
+        most = (1 - weight) * replaced.total_variation
+        if self.guarantee.relation == "add-remove":
+            most = min(most, record_left_out(self.guarantee, weight))
+        advantage, posterior = (min(1.0, value * (1 + UPWARDS)) for value in (most, belief))
+        return RecordRisk(self.about, self.threat, number, Exposure(advantage, None, posterior))
+
     def sentence(self) -> str:
-        people = round_number_of_people(self.success, self.baseline, self.advantage)
-        right, more = (math.ceil(share * people - 1e-9) for share in (self.success, self.advantage))
-        return (
-            f"Of {people} people like this one, an attacker guesses at most {right} right{self._goal()} after seeing "
-            f"the report, {round(self.baseline * people)} without it; taking part adds at most {more}."
+        who = sentences.attacker(self.threat)
+        return sentences.of_bounds(
+            self.threat, f"Whatever the mechanism, a{who[1:]}", self.success, self.baseline, self.advantage
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,19 +42,15 @@ class Density(Value):
     collision_probability = 0.0
     weights = sorted_weights = support = support_size = entropy = property(_unlisted)
     is_uniform = is_uniform_on_support = False
+    slack = 1e-12  # by how much `below` may be wrong at most
 
     def positions(self) -> FloatArray:
         """Refused, as the weights are."""
         return np.asarray(_unlisted(self))
 
-    def heaviest(self, within: float) -> float:
-        """The largest mass of an interval that reaches so far to either side, to about six digits."""
-        edges = np.linspace(self.low, self.high, 4097)
-        below = np.r_[0.0, np.cumsum(self.nodes(edges)[1].sum(axis=1))]
-        ends = np.r_[edges, edges + within, edges - within, self.low + within, self.high - within]
-        middle = np.clip(ends, self.low, self.high)
-        mass = np.interp(middle + within, edges, below) - np.interp(middle - within, edges, below)
-        return float(min(1.0, mass.max()))
+    @abstractmethod
+    def below(self, z: FloatArray) -> FloatArray:
+        """The probability of numbers up to z, 0 below the interval and 1 above it."""
 
     @abstractmethod
     def nodes(self, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -116,6 +113,9 @@ class Uniform(Density):
     def __init__(self, low: float, high: float) -> None:
         self.low, self.high = as_ends(low, high, PriorError)
 
+    def below(self, z: FloatArray) -> FloatArray:
+        return np.clip((z - self.low) / (self.high - self.low), 0.0, 1.0)
+
     def nodes(self, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
         places, weights = _gauss(edges)
         return places, weights / (self.high - self.low)
@@ -137,9 +137,12 @@ class Beta(Density):
         if not (min(self.alpha, self.beta_) >= 0.01 and max(self.alpha, self.beta_) <= 1e6):
             raise PriorError(f"alpha and beta must lie in [0.01, 1e6], got {alpha:g} and {beta:g}")
 
+    def below(self, z: FloatArray) -> FloatArray:
+        return np.asarray(scipy.special.betainc(self.alpha, self.beta_, self._unit(z)))
+
     def nodes(self, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
         """In the scale of the distribution function, where no density is infinite."""
-        share = scipy.special.betainc(self.alpha, self.beta_, self._unit(edges))
+        share = self.below(edges)
         places, weights = _gauss(share)
         z = scipy.special.betaincinv(self.alpha, self.beta_, np.clip(places, 0.0, 1.0))
         return np.clip(self.low + (self.high - self.low) * z, edges[:-1, None], edges[1:, None]), weights
@@ -177,6 +180,8 @@ class Beta(Density):
 class Smooth(Density):
     """A density given by a function, taken to be smooth on the scale of a bin."""
 
+    slack = 1e-9
+
     def __init__(self, pdf: Callable[[FloatArray], FloatArray], low: float, high: float, name: str = "density") -> None:
         self.low, self.high = as_ends(low, high, PriorError)
         PriorError.unless(callable(pdf), f"The density is a function of an array of numbers, not {pdf!r}.")
@@ -199,6 +204,20 @@ class Smooth(Density):
         """The density, rescaled to integrate to 1 to the last digit."""
         return np.asarray(self.pdf_given(z), dtype=float) / self.total
 
+    @cached_property
+    def _table(self) -> tuple[FloatArray, FloatArray]:
+        """A lattice, and the probability below each of its places."""
+        edges = np.linspace(self.low, self.high, 4097)
+        return edges, np.r_[0.0, np.cumsum(self.nodes(edges)[1].sum(axis=1))]
+
+    def below(self, z: FloatArray) -> FloatArray:
+        """From the lattice up to the last of its places before z, and by Gauss from there."""
+        edges, mass = self._table
+        inside = np.clip(z, self.low, self.high)
+        at = np.clip(np.searchsorted(edges, inside, side="right") - 1, 0, edges.size - 2)
+        places, weights = _gauss_between(edges[at], inside)
+        return np.asarray(mass[at] + (weights * self.pdf(places.ravel()).reshape(places.shape)).sum(axis=1))
+
     def nodes(self, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
         places, weights = _gauss(edges)
         return places, weights * self.pdf(places.ravel()).reshape(places.shape)
@@ -217,9 +236,14 @@ class Smooth(Density):
 
 def _gauss(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Nodes and weights of Gauss and Legendre in each bin, for a density of 1."""
+    return _gauss_between(edges[:-1], edges[1:])
+
+
+def _gauss_between(left: FloatArray, right: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The same for any intervals."""
     node, weight = np.polynomial.legendre.leggauss(NODES)
-    half = np.diff(edges)[:, None] / 2
-    return edges[:-1, None] + half * (1 + node), half * weight
+    half = (right - left)[:, None] / 2
+    return left[:, None] + half * (1 + node), half * weight
 
 
 @dataclass(frozen=True, eq=False, repr=False)

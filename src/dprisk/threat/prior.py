@@ -1,5 +1,6 @@
 """What the attacker believes about the record before the release."""
 
+import difflib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,12 +11,18 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import InputFileError, PriorError, as_number, as_size
-from dprisk.tables import as_floats, encode, listed, natural, numbers, read_csv, require_present
+from dprisk.csv_files import CsvFile
+from dprisk.errors import InputFileError, PriorError, as_number, as_size, fail
+from dprisk.tables import as_floats, column_names, listed, natural, require_present, tally, twice
 from dprisk.types import FloatArray, IntArray
 from dprisk.values import Value
 
+_OF_PEOPLE = (
+    "Of a file with one row a person name the column that is meant: Prior.from_csv(file, column=...), or --data FILE "
+    "--column NAME."
+)
 SUM_TOLERANCE = 1e-9
+LOOKED_AT = 10_000  # labels that are compared with a wrong one
 MOST_LISTED = 10**8  # that are listed one by one: each takes some ten bytes in several arrays
 
 
@@ -79,16 +86,18 @@ class Prior(Value):
         [0.67, 0.33, 0.0]
         """
         PriorError.unless(not isinstance(values, Mapping), "A mapping label -> count is for Prior.from_counts.")
+        if hasattr(values, "columns"):
+            some = "".join(f", such as table[{name!r}]" for name in column_names(values)[:1])
+            fail(f"This is a whole table; a prior is of one column{some}.", PriorError)
         entries = listed(values)
         PriorError.unless(len(entries) > 0, "The column is empty; a prior needs at least one observed value.")
         require_present(entries, "The column")
-        codes, distinct = encode(entries)
-        counts = dict(zip(distinct, np.bincount(codes).tolist(), strict=True))
+        counts = tally(entries)
         if labels is None:
             return cls.from_counts(counts)
         names = listed(labels)
         known = set(_labels(names, len(names)) or ())
-        unlisted = [value for value in distinct if value not in known]
+        unlisted = [value for value in counts if value not in known]
         PriorError.unless(not unlisted, f"The column holds {unlisted[:1]}, which is not among the labels.")
         return cls.from_counts([counts.get(name, 0) for name in names], names)
 
@@ -97,20 +106,25 @@ class Prior(Value):
         """A prior from a CSV file.
 
         Without `column` the file has a column `label` and either `probability` (must sum to 1) or `count`.
-        With `column`, the frequencies of the values in that column.
+        With `column`, the file has one row a person, and these are the frequencies of the values in that column.
+        Commas, semicolons or tabs between the cells; capital letters in the names of columns do not matter.
         """
-        table = read_csv(path)
+        file = CsvFile.open(path)
         if column is not None:
-            InputFileError.unless(column in table, f"{path} has no column `{column}`; it has {_names(table)}.")
-            return cls.from_column(natural(table[column]))
-        InputFileError.unless("label" in table, f"{path} has no column `label`; it has {_names(table)}.")
-        given = [name for name in ("probability", "count") if name in table]
+            counts = file.counts([column])
+            values = natural([value for (value,) in counts])
+            known = dict(zip(values, counts.values(), strict=True))
+            return cls.from_counts({value: known[value] for value in tally(values)})
+        if not file.has("label"):
+            fail(f"{path} has no column `label`; {file.described}. {_OF_PEOPLE}", InputFileError)
+        given = [name for name in ("probability", "count") if file.has(name)]
         InputFileError.unless(
-            len(given) == 1,
-            f"{path} needs exactly one of the columns `probability` and `count`; it has {_names(table)}.",
+            len(given) == 1, f"{path} needs exactly one of the columns `probability` and `count`; {file.described}."
         )
+        table = file.columns(["label", *given])
+        _require_names(file, table["label"])
         build = cls if given == ["probability"] else cls.from_counts
-        return build(numbers(table[given[0]], given[0], path), natural(table["label"]))
+        return build(file.numbers(table[given[0]], given[0]), natural(table["label"]))
 
     @classmethod
     def zipf(cls, size: int, exponent: float = 1.0) -> Self:
@@ -146,7 +160,8 @@ class Prior(Value):
     @cached_property
     def collision_probability(self) -> float:
         """kappa_pi, the chance that two draws from the prior coincide."""
-        return float(self.weights @ self.weights)
+        most = 1.0 if self.support_size == 1 else math.nextafter(1.0, 0.0)  # beside a rare record no other is sure
+        return min(most, float(self.weights @ self.weights))
 
     @cached_property
     def entropy(self) -> float:
@@ -167,20 +182,49 @@ class Prior(Value):
         """The label of a record, or its number where there are no labels."""
         return record if self.labels is None else self.labels[record]
 
+    def find(self, record: Any) -> int:
+        """The number of a record, by its label, or by its number where there are no labels.
+
+        Text finds a label that is written like it ("42" the label 42, "f, yes" the label ("f", "yes")), if only one is.
+        """
+        if self.labels is None:
+            return _numbered(record, self.size)
+        same = [place for place, label in enumerate(self.labels) if _is_equal(label, record)]
+        same = same or [place for place, label in enumerate(self.labels) if written(label) == record]
+        if len(same) == 1:
+            return same[0]
+        PriorError.unless(not same, f"Several records are written {record!r}; give the label itself.")
+        folded = {written(label).casefold(): written(label) for label in self.labels[:LOOKED_AT]}
+        near = difflib.get_close_matches(written(record).casefold(), folded, n=3, cutoff=0.5) or list(folded)[:3]
+        names = " or ".join(folded[name] for name in near)
+        raise PriorError(f"There is no record {written(record)!r} among {self.size}; is it {names}?")
+
     def positions(self) -> FloatArray:
-        """Where the records lie on a line: at their labels if these are numbers, at 0, 1, 2, ... if none is one."""
-        places = {label: _place(label) for label in self.labels or ()}
-        odd = [label for label, place in places.items() if place is None]
-        if len(odd) == len(places):
+        """Where the records lie on a line: at their labels, which must be numbers; without labels at 0, 1, 2, ..."""
+        if self.labels is None:
             return np.arange(self.size, dtype=float)
-        PriorError.unless(not odd, f"Some labels are numbers and some are not ({odd[:1]}); give Line(eta, positions).")
-        return np.array(list(places.values()), dtype=float)
+        places = [_place(label) for label in self.labels]
+        odd = [label for label, place in zip(self.labels, places, strict=True) if place is None]
+        PriorError.unless(
+            not odd,
+            f"A distance needs records that are numbers, and the label {odd[0] if odd else 0!r} is none: leave it out, "
+            "or say where the records lie, as in Line(within, positions=[...]).",
+        )
+        return np.array(places, dtype=float)
 
     def require_even_spacing(self, what: str) -> None:
-        """Refuse number labels that do not rise in equal steps, for `what` takes records to be equally spaced."""
+        """Refuse number labels that do not rise in equal steps, for `what` takes records to be equally spaced.
+
+        Labels none of which is a number say nothing of where the records lie.
+        """
+        if self.labels is not None and all(_place(label) is None for label in self.labels):
+            return
         gaps = np.diff(self.positions())
         even = gaps.size == 0 or (gaps.min() > 0 and np.ptp(gaps) <= 1e-9 * gaps.max())
-        PriorError.unless(even, f"{what} takes the records to rise in equal steps, but the labels do not.")
+        PriorError.unless(
+            even,
+            f"{what} takes the records to rise in equal steps, but the labels do not; give positions.",
+        )
 
     def to_dict(self) -> dict[Any, float]:
         """Label -> probability."""
@@ -192,6 +236,24 @@ class Prior(Value):
             f"Prior({self.size} records, heaviest {self.weights.max():.4g}, "
             f"collision probability {self.collision_probability:.4g})"
         )
+
+
+def _numbered(record: Any, size: int) -> int:
+    """The number of a record that has no label."""
+    number = int(record) if isinstance(record, str) and record.isdecimal() else record
+    is_one = isinstance(number, int | np.integer) and not isinstance(number, bool) and 0 <= number < size
+    PriorError.unless(is_one, f"There is no record {record!r}: the records have no labels, only numbers 0..{size - 1}.")
+    return int(number)
+
+
+def _is_equal(label: Any, record: Any) -> bool:
+    equal = label == record
+    return isinstance(equal, bool | np.bool_) and bool(equal)
+
+
+def written(label: Any) -> str:
+    """A label as people write it."""
+    return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
 
 
 def _mass(values: Any, what: str) -> FloatArray:
@@ -231,18 +293,17 @@ def _labels(labels: Iterable[Any] | None, size: int) -> tuple[Any, ...] | None:
     names = tuple(listed(labels))
     PriorError.unless(len(names) == size, f"{len(names)} labels for {size} records; give each record its own.")
     require_present(names, "The list of labels")
-    try:
-        seen: set[Any] = set()
-        for name in names:
-            PriorError.unless(name not in seen, f"The label {name!r} appears twice; each record needs its own.")
-            seen.add(name)
-    except TypeError:
-        raise PriorError("Labels must be plain values such as text and numbers, not lists.") from None
+    for again in twice(names):
+        fail(f"The label {again!r} appears twice; each record needs its own.", PriorError)
     return names
 
 
-def _names(table: Mapping[str, Any]) -> str:
-    return ", ".join(f"`{name}`" for name in table)
+def _require_names(file: CsvFile, labels: Sequence[str]) -> None:
+    """Refuse labels that are empty or the same."""
+    if "" in labels:
+        file.refuse_cell("label", lambda cell: not cell, "is empty", "give each record a name")
+    if again := set(twice(labels)):
+        file.refuse_cell("label", again.__contains__, "{cell!r} appears twice", "each record needs its own")
 
 
 def _listable(size: int) -> int:

@@ -19,6 +19,8 @@ import scipy
 
 from dprisk.types import BoolArray, FloatArray, IntArray
 
+WIDE = 64  # columns from which numpy's reduceat along the other axis takes several times as long as group by group
+
 
 class Reach(ABC):
     """Sets of records, sorted by knowledge group. With several groups, no set is listed twice in one.
@@ -58,11 +60,28 @@ class Reach(ABC):
     def members(self) -> Any:
         """The sets as a sparse 0/1 matrix, sets x records."""
 
+    @abstractmethod
+    def profiles(self) -> list[IntArray]:
+        """Numbers of each record, all of them equal only for records of a group that are in the same sets."""
+
+    @abstractmethod
+    def narrowed(self, records: IntArray, preference: IntArray) -> "tuple[Reach, IntArray]":
+        """What the sets hold of some records (in rising order, then called 0, 1, ...), and the numbers of the sets.
+
+        Of sets of a group that become the same, the first in `preference` (all sets in some order) stays. Every group
+        must keep a record.
+        """
+
     def best(self, values: FloatArray) -> FloatArray:
         """The largest row of `values` (sets x anything) within each group."""
         if self.starts.size == 1:
             return np.asarray(values.max(axis=0, keepdims=True))
-        return np.asarray(np.maximum.reduceat(values, self.starts, axis=0))
+        if values.shape[1] < WIDE:
+            return np.asarray(np.maximum.reduceat(values, self.starts, axis=0))
+        largest = np.empty((self.starts.size, values.shape[1]))
+        for group, rows in enumerate(np.split(values, self.starts[1:])):
+            np.maximum.reduce(rows, axis=0, out=largest[group])
+        return largest
 
     def first_best(self, values: FloatArray) -> IntArray:
         """The number of the first set of largest value within each group (groups x anything)."""
@@ -86,11 +105,6 @@ class Reach(ABC):
     def covered(self) -> BoolArray:
         """For each record, whether some guess is right about it."""
         return self.largest_over(self.sizes) > -np.inf
-
-    @property
-    def is_single(self) -> bool:
-        """Whether it is as with exact success: every record alone, and a guess that is sure to fail in each group."""
-        return bool(self.sizes.max() <= 1 and self.covered.all() and (self.starts.size == 1 or self.can_avoid.all()))
 
 
 @dataclass(frozen=True)
@@ -158,11 +172,15 @@ class Windows(Reach):
             np.add.at(by_record, self.order, listed)
         return by_record
 
-    def narrowed(self, records: IntArray, preference: IntArray) -> "tuple[Windows, IntArray]":
-        """What the sets hold of some records (in rising order, then called 0, 1, ...), and the numbers of the sets.
+    def profiles(self) -> list[IntArray]:
+        """The first and the last set around each place where a record is listed, once or (on a ring) twice."""
+        first, last = self._around()
+        nowhere = first > last
+        first, last = np.where(nowhere, 0, first + 1), np.where(nowhere, 0, last + 1)
+        by_record = np.argsort(self.order, kind="stable").reshape(self._records, -1)
+        return [ends[listed] for listed in by_record.T for ends in (first, last)]
 
-        Of windows of a group that become the same, the first in `preference` (all sets in some order) stays.
-        """
+    def narrowed(self, records: IntArray, preference: IntArray) -> "tuple[Windows, IntArray]":
         rank = np.full(self._records, -1)
         rank[records] = np.arange(records.size)
         listed = rank[self.order]
@@ -178,13 +196,15 @@ class Windows(Reach):
         return seen, sets
 
     def largest_over(self, values: FloatArray) -> FloatArray:
+        result = np.full(self._records, -np.inf)
+        np.maximum.at(result, self.order, _range_max(values, *self._around()))
+        return result
+
+    def _around(self) -> tuple[IntArray, IntArray]:
+        """The first and the last set around each place of the order; the last before the first where there is none."""
         # lo and hi both rise from set to set, so the sets around a place are neighbours too.
         place = np.arange(self.order.size)
-        first = np.searchsorted(self.hi, place, side="right")
-        last = np.searchsorted(self.lo, place, side="right") - 1
-        result = np.full(self._records, -np.inf)
-        np.maximum.at(result, self.order, _range_max(values, first, last))
-        return result
+        return np.searchsorted(self.hi, place, side="right"), np.searchsorted(self.lo, place, side="right") - 1
 
     def members(self) -> Any:
         length = self.hi - self.lo
@@ -215,6 +235,19 @@ class Sets(Reach):
 
     def members(self) -> Any:
         return self._sparse
+
+    def profiles(self) -> list[IntArray]:
+        prints = _fingerprints(self._sparse.T)
+        return [np.unique(prints[:, column], return_inverse=True)[1] for column in range(2)]
+
+    def narrowed(self, records: IntArray, preference: IntArray) -> "tuple[Sets, IntArray]":
+        members = self._sparse[:, records]
+        prints = _fingerprints(members)[preference]
+        keep, place = _first_of_each(self.group[preference], prints[:, 0], prints[:, 1])
+        sets, now = preference[keep], np.empty_like(place)
+        now[preference] = place
+        pairs = replace(self._pairs, number=now[self._pairs.number])
+        return Sets(members[sets], self.guess[sets], self.group[sets], pairs), sets
 
     def sums(self, values: FloatArray) -> FloatArray:
         return np.asarray(self._members @ np.ascontiguousarray(values))
@@ -285,11 +318,15 @@ def sets(success: Any, groups: IntArray) -> Sets:
     key, row = _with_empty(key, row, n_guesses, n_groups)
     members = scipy.sparse.csr_array((np.ones(record.size), (row, record)), shape=(key.size, n_records))
     group, guess = key // n_guesses, key % n_guesses
-    # Equal rows are found by their fingerprints: two sums of random numbers, modulo 2^64.
-    secret = np.random.default_rng(0).integers(0, 1 << 63, size=(n_records, 2), dtype=np.uint64)
-    prints = members.astype(np.uint64) @ secret
+    prints = _fingerprints(members)
     keep, place_of = _first_of_each(group, prints[:, 0], prints[:, 1])
     return Sets(members[keep], guess[keep], group[keep], _Pairs(each, n_guesses, key, place_of))
+
+
+def _fingerprints(rows: Any) -> Any:
+    """Two numbers for each row of a sparse 0/1 matrix, equal for equal rows: sums of random numbers modulo 2^64."""
+    secret = np.random.default_rng(0).integers(0, 1 << 63, size=(rows.shape[1], 2), dtype=np.uint64)
+    return rows.astype(np.uint64) @ secret
 
 
 def _balls(

@@ -28,6 +28,9 @@ class Success(Value):
 
     is_exact: ClassVar[bool] = False
 
+    def require_places(self, prior: Prior) -> None:
+        """Refuse records that lie nowhere, where the rule is about how far apart their labels are."""
+
     @abstractmethod
     def reach(self, prior: Prior, groups: IntArray) -> Reach:
         """The distinct sets of records, within each group, that the guesses succeed on."""
@@ -68,12 +71,16 @@ class Within(Success):
 class Line(Within):
     """The guess must lie `within` this distance of the record on a line.
 
-    Positions default to the prior's labels if these are numbers, and to 0, 1, 2, ... if none is. A distance that
+    Positions default to the prior's labels, which must be numbers, and to 0, 1, 2, ... without labels. A distance that
     exceeds it by no more than rounding counts as it.
     """
 
     positions: npt.ArrayLike | None = None
     _where = "on a line"
+
+    def require_places(self, prior: Prior) -> None:
+        if self.positions is None:
+            prior.positions()
 
     def reach(self, prior: Prior, groups: IntArray) -> Reach:
         return windows(_positions(self.positions, prior), self.within, groups)
@@ -84,7 +91,7 @@ class Ring(Within):
     """The guess must lie `within` this distance of the record on a ring.
 
     Without positions the records stand around the ring in equal steps, in their order; the step is that of the prior's
-    labels if these are numbers (which must then rise in equal steps), and 1 otherwise.
+    labels, which must be numbers that rise in equal steps, and 1 without labels.
     """
 
     positions: npt.ArrayLike | None = None
@@ -95,6 +102,10 @@ class Ring(Within):
         super().__post_init__()
         if (self.positions is None) != (self.circumference is None):
             raise ThreatError("A ring with positions needs its circumference, and the other way round.")
+
+    def require_places(self, prior: Prior) -> None:
+        if self.positions is None:
+            prior.positions()
 
     def reach(self, prior: Prior, groups: IntArray) -> Reach:
         if self.positions is None or self.circumference is None:

@@ -11,10 +11,12 @@ import numpy as np
 from dprisk.errors import ThreatError, as_number, fail
 from dprisk.tables import column, column_names, encode, rows_of
 from dprisk.threat.density import Density
+from dprisk.threat.kinds import Kinds, OnKinds
 from dprisk.threat.knowledge import Knowledge, as_knowledge
 from dprisk.threat.prior import Prior
 from dprisk.threat.reach import Reach
 from dprisk.threat.success import Attributes, Exact, Line, Ring, Success
+from dprisk.threat.window_masses import WindowMasses, window_masses
 from dprisk.types import FloatArray, Table
 from dprisk.values import Value
 
@@ -50,6 +52,7 @@ class Threat(Value):
             knows = Knowledge.none(1)
         else:
             knows = as_knowledge(knows, prior.size, prior.labels)
+            (success or Exact()).require_places(prior)
         object.__setattr__(self, "knows", knows)
         object.__setattr__(self, "success", success or Exact())
 
@@ -107,6 +110,16 @@ class Threat(Value):
             fail("The records of this threat are listed, not numbers of an interval with a Density.", ThreatError)
         return density, self.success.within
 
+    @property
+    def has_numbers(self) -> bool:
+        """Whether the records are all numbers of an interval, which cannot be listed."""
+        return isinstance(self.prior, Density)
+
+    @cached_property
+    def windows(self) -> WindowMasses:
+        """For records that are numbers, the lightest and the heaviest set that a guess is right about."""
+        return window_masses(*self.interval)
+
     def require_listed(self) -> None:
         """Refuse records that are numbers of an interval, in the words of the density."""
         _ = self.prior.weights
@@ -117,11 +130,50 @@ class Threat(Value):
         return self.success.reach(self.prior, self.knows.groups)
 
     @cached_property
+    def kinds(self) -> Kinds:
+        """The kinds of records that it tells apart."""
+        return Kinds.of(self.prior, self.knows.groups, None if self.success.is_exact else self.reach)
+
+    @cached_property
+    def essence(self) -> "Threat":
+        """The plainest threat that is the same to every attacker: how it is spelled makes no difference to what holds.
+
+        Its records are the `kinds`, its success is `Exact` where it comes to that, and groups that nobody is in are
+        left out. Whatever holds of it for a guarantee holds of this one, and the other way round.
+
+        >>> people = {"sex": ["f", "f", "m"], "ill": ["yes", "no", "no"]}
+        >>> Threat.attributes(people, known=[], secret=["ill"]).essence
+        Threat(2 records, knows nothing, right exactly, baseline 0.6667)
+        """
+        return self if self.has_numbers else self.over(self.kinds)
+
+    def over(self, kinds: Kinds) -> "Threat":
+        """The same threat over kinds of records, none of which it tells apart."""
+        prior, rule = self.prior, self.success
+        if rule.is_exact and kinds.are_records:
+            return self
+        if rule.is_exact or kinds.are_exact(self.knows.groups, self.reach):
+            rule = Exact()
+        elif kinds.are_records:
+            return self
+        else:
+            rule = OnKinds(rule, prior, kinds.of_record, kinds.first)
+        prior = prior if kinds.are_records else Prior(kinds.masses(prior))
+        return Threat(prior, kinds.knowledge(self.knows), rule)
+
+    @cached_property
+    def is_exact(self) -> bool:
+        """Whether success comes to naming the record, however it is spelled."""
+        if self.success.is_exact or self.has_numbers:
+            return self.success.is_exact
+        every_record = Kinds.of(self.prior, self.knows.groups, None)
+        return every_record.are_exact(self.knows.groups, self.reach)
+
+    @cached_property
     def kappa_aux(self) -> float:
         """sum_x max_g pi(S_g and a^-1(x)): the best success of an attacker who sees no output."""
-        if isinstance(self.prior, Density):
-            density, within = self.interval
-            return density.heaviest(within)
+        if self.has_numbers:
+            return self.windows.heaviest[1]
         if self.success.is_exact:
             heaviest = np.zeros(self.knows.n_groups)
             np.maximum.at(heaviest, self.knows.groups, self.prior.weights)
@@ -136,19 +188,20 @@ class Threat(Value):
     @cached_property
     def ball_masses(self) -> FloatArray:
         """pi(S_g), the prior mass of the ball of each guess, knowledge aside."""
+        self.require_listed()
         everybody = np.zeros(self.prior.size, dtype=np.int64)
         masses = self.success.reach(self.prior, everybody).sums(self.prior.weights[:, None])[:, 0]
         return np.clip(masses, 0.0, 1.0)  # a ball that holds everything may add up to 1 and a rounding error
 
     @property
     def kappa_minus(self) -> float:
-        """The smallest prior mass of a ball S_g."""
-        return float(self.ball_masses.min())
+        """The smallest prior mass of a ball S_g; for records that are numbers rounded down."""
+        return self.windows.lightest[0] if self.has_numbers else float(self.ball_masses.min())
 
     @property
     def kappa_plus(self) -> float:
-        """The largest prior mass of a ball S_g: the baseline of an attacker who knows nothing."""
-        return float(self.ball_masses.max())
+        """The largest prior mass of a ball S_g: the baseline of who knows nothing; for numbers rounded up."""
+        return self.windows.heaviest[1] if self.has_numbers else float(self.ball_masses.max())
 
     @property
     def table(self) -> Table:

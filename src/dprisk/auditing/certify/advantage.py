@@ -36,7 +36,7 @@ def epsilon_from_advantage(advantage: float, threat: Threat, delta: float = 0.0)
     1.0
     """
     require(isinstance(threat, Threat), f"{threat!r} is not a Threat.")
-    advantage, delta = as_number("advantage", advantage), as_delta(delta)
+    advantage, delta, threat = as_number("advantage", advantage), as_delta(delta), threat.essence
     most = 1 - threat.prior.collision_probability
     if not advantage <= most + 1e-12:
         fail(f"No attack on this prior has an advantage above 1 - kappa_pi = {most:g}, got {advantage:g}.")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dprisk.auditing.code.outputs import as_outputs, numbers_of_one_kind
+from dprisk.csv_files import read_csv, require_file
 from dprisk.errors import InputFileError, fail, require
 from dprisk.tables import (
     column,
@@ -16,9 +17,7 @@ from dprisk.tables import (
     encode,
     listed,
     natural,
-    read_csv,
     readable,
-    require_file,
     require_present,
 )
 from dprisk.types import AnyArray, IntArray, Table
@@ -50,6 +49,8 @@ def recorded(source: str | Path | Table, labels: Sequence[Any] | None = None, re
     text = isinstance(source, str | Path)
     table, name = (_read(source), str(source)) if text else (source, "recorded outputs")
     names = column_names(table)
+    if record not in names:  # capital letters do not matter
+        record = next((name for name in names if str(name).casefold() == record.casefold()), record)
     require(record in names, f"{name} needs a column `{record}`; it has {', '.join(map(str, names))}.", InputFileError)
     outputs = [entry for entry in names if entry != record]
     require(outputs != [], f"{name} needs a column `output` beside `{record}`.", InputFileError)

@@ -25,7 +25,8 @@ import scipy
 
 from dprisk.errors import MechanismError, as_epsilon, as_size, as_whole
 from dprisk.guarantees import Guarantee, PureDP, TradeOff
-from dprisk.mechanisms.base import ByEpsilon, Mechanism
+from dprisk.mechanisms.base import Mechanism
+from dprisk.mechanisms.by_epsilon import ByEpsilon
 from dprisk.mechanisms.local.bits import draw_subsets
 from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
 from dprisk.values import Parameter
@@ -65,6 +66,11 @@ class SetProtocol(Mechanism):
     def members(self, outputs: npt.ArrayLike) -> BoolArray:
         """Which records (columns) each report (rows) names, checked."""
 
+    @property
+    def fewest(self) -> int:
+        """How many records a set names at least, if it names any."""
+        return 1
+
     def delta_at(self, epsilon: float) -> float:
         """One formula for the family: records z, z' differ only on sets with z in and z' out."""
         epsilon = as_epsilon(epsilon)
@@ -89,7 +95,8 @@ class SetProtocol(Mechanism):
         q (1 - q) / (p - q)^2, with p and q the chances that a record is in the set of its owner and of anybody else.
         """
         own, other = self._chances()
-        return other * (1 - other) / (own - other) ** 2 if own > other else math.inf
+        gap = (own - other) ** 2 if own > other else 0.0
+        return other * (1 - other) / gap if gap > 0 else math.inf  # too small a gap has no square
 
     def error(self) -> dict[str, float]:
         return {FREQUENCY_ERROR: self.frequency_variance()}
@@ -167,6 +174,10 @@ class FixedSize(SetProtocol, ByEpsilon):
         w, others = subset_size, (size - subset_size) * math.exp(-epsilon)
         self.p = w / (w + others)
         self._not_p = others / (w + others)
+
+    @property
+    def fewest(self) -> int:
+        return max(1, self.subset_size - (self.total - self.size))
 
     @property
     def _r1(self) -> float:

@@ -6,83 +6,22 @@ import math
 import numbers
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.errors import MechanismError, as_epsilon, as_noise_epsilon, as_number, as_size, fail
+from dprisk.errors import MechanismError, as_epsilon, as_size, fail
 from dprisk.guarantees import GaussianDP, Guarantee, PureDP, TradeOff
 from dprisk.mechanisms.base import Mechanism
 from dprisk.mechanisms.numbers.noise import NOT_KNOWN, GaussianNoise, LaplaceNoise, Noise
+from dprisk.mechanisms.numbers.positions import Ends, Positioned, WithGaussian, WithLaplace, as_positions, laplace_scale
 from dprisk.mechanisms.tabled import Tabled
 from dprisk.tables import as_floats
 from dprisk.types import AnyArray, FloatArray, IntArray
-from dprisk.values import Parameter
 
-Ends = Literal["clamp", "truncate"]
 NUMBER_ERROR = "95 % error"
-LARGEST = 1 << 53  # whole numbers that floats hold exactly
 LOG_BLOCK = 1 << 20  # likelihoods looked at at once
 LEAST_INSIDE = -690.0  # log of the smallest probability of an interval that floats can still divide
-
-
-class Positioned(Mechanism):
-    """A position for each record, plus noise, in an `interval` or not."""
-
-    positions: AnyArray
-    noise: Any
-    interval: tuple[Any, Any] | None
-    ends: Ends
-
-    def _place(self, positions: AnyArray, noise: Any, interval: tuple[Any, Any] | None, ends: Ends) -> None:
-        MechanismError.unless(ends in ("clamp", "truncate"), f"ends must be 'clamp' or 'truncate', got {ends!r}")
-        self.positions, self.size, self.noise, self.ends = positions, positions.size, noise, ends
-        self.interval = None if interval is None else as_interval(interval, positions.dtype.kind == "i")
-
-    @property
-    def is_truncated(self) -> bool:
-        """Whether the noise is drawn again until the output lies in the interval."""
-        return self.interval is not None and self.ends == "truncate"
-
-    @property
-    def is_clamped(self) -> bool:
-        """Whether an output outside the interval is moved to its nearer end."""
-        return self.interval is not None and self.ends == "clamp"
-
-    @property
-    def spread(self) -> float:
-        """The largest distance between two positions: the sensitivity of the query to this person."""
-        return float(np.ptp(self.positions))
-
-
-class WithLaplace(Positioned):
-    """Laplace noise, turned by its epsilon for these positions."""
-
-    @property
-    def nominal_epsilon(self) -> float:
-        """That of the noise alone: spread / scale."""
-        return float(self.noise.epsilon(self.spread))
-
-    @property
-    def parameter(self) -> Parameter:
-        return Parameter.epsilon(self.nominal_epsilon)
-
-    def with_parameter(self, value: float) -> Self:
-        return self.replace(epsilon=value, scale=None)
-
-
-class WithGaussian(Positioned):
-    """Gaussian noise, turned by its sigma."""
-
-    @property
-    def sigma(self) -> float:
-        """The standard deviation of the noise; on whole numbers the true one is a little smaller."""
-        return float(self.noise.sigma)
-
-    @property
-    def parameter(self) -> Parameter:
-        return Parameter.noise("sigma", self.sigma)
 
 
 class Additive(Positioned):
@@ -105,8 +44,8 @@ class Additive(Positioned):
         ends: Ends = "clamp",
     ) -> None:
         MechanismError.unless(isinstance(noise, Noise), f"A noise such as LaplaceNoise(1.0) is needed, not {noise!r}.")
-        self.is_equispaced = isinstance(positions, numbers.Number)
-        places = _equispaced(as_size(positions)) if self.is_equispaced else as_positions(positions)
+        is_count = isinstance(positions, numbers.Number)
+        places = _equispaced(as_size(positions)) if is_count else as_positions(positions)
         self._place(places, noise, interval, ends)
         if self.is_truncated and not np.all(self._log_inside > LEAST_INSIDE):
             raise MechanismError("The interval is out of reach of a position: its noise never falls into it.")
@@ -174,7 +113,6 @@ class Additive(Positioned):
         return max(float(np.ptp(logs, axis=1).max()) for logs in self._extremes())
 
     def _extremes(self) -> Iterator[FloatArray]:
-        """The log-likelihoods of the outputs among which the most telling one is, in blocks."""
         for start in range(0, self._telling.size, step := max(1, LOG_BLOCK // self.size)):
             yield self.noise.log_density(self._telling[start : start + step, None] - self.positions) - self._log_inside
         if self.is_clamped:
@@ -348,34 +286,3 @@ class Binned(Tabled):
 
 def _equispaced(size: int) -> FloatArray:
     return np.arange(size, dtype=np.float64) / max(1, size - 1)
-
-
-def as_positions(positions: npt.ArrayLike, whole: bool = False) -> AnyArray:
-    """A number for each record, checked; whole numbers as integers."""
-    places = as_floats(positions, "Positions", MechanismError)
-    fits = (np.abs(places) < LARGEST) & (places == np.rint(places)) if whole else np.isfinite(places)
-    if not (places.ndim == 1 and places.size > 0 and np.all(fits)):
-        raise MechanismError(f"Positions are a list of {'whole' if whole else 'finite'} numbers, one for each record.")
-    return places.astype(np.int64) if whole else places
-
-
-def as_interval(interval: tuple[float, float], whole: bool) -> tuple[float, float]:
-    """The ends of an interval, checked; those of whole numbers may coincide."""
-    MechanismError.unless(np.shape(interval) == (2,), f"interval is a pair (low, high), got {interval!r}")
-    low, high = (as_number("An end of the interval", end) for end in interval)
-    if whole:
-        fits = -LARGEST < low <= high < LARGEST and low.is_integer() and high.is_integer()
-        MechanismError.unless(fits, f"interval needs whole numbers low <= high, got {low:g}, {high:g}")
-        return int(low), int(high)
-    MechanismError.unless(-math.inf < low < high < math.inf, f"interval needs finite low < high, got {low:g}, {high:g}")
-    return low, high
-
-
-def laplace_scale(epsilon: float | None, scale: float | None, spread: float, above: float) -> float:
-    """The scale of Laplace noise, as it is given or from an epsilon, which must be above so much."""
-    MechanismError.unless((epsilon is None) != (scale is None), "Laplace noise takes either epsilon or scale.")
-    if scale is not None:
-        return scale
-    checked = as_noise_epsilon("Laplace noise", epsilon, above)
-    MechanismError.unless(spread > 0, "All positions coincide; give the scale of the noise instead.")
-    return spread / checked

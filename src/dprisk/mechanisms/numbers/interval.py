@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property
-from typing import Any, Self
+from functools import cached_property, partial
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,8 @@ from dprisk.tables import as_floats
 from dprisk.types import AnyArray, FloatArray
 from dprisk.values import Parameter
 
+Effort = Literal["rough", "close", "full"]
+
 
 class OnInterval(Mechanism):
     """A number in [low, high] plus noise; `truncated` outputs are drawn again until they lie in [low, high] too.
@@ -29,6 +31,7 @@ class OnInterval(Mechanism):
     """
 
     size = math.inf  # type: ignore[assignment]
+    effort: Effort = "full"  # that its certified bounds are worth: less in a sketch
 
     def __init__(
         self,
@@ -86,8 +89,11 @@ class OnInterval(Mechanism):
 
     @property
     def sketches(self) -> Sequence[Callable[[float], Any]]:
-        """Itself: its bounds come from a grid, so that a search must not aim beyond their last digits."""
-        return (self.with_parameter,)
+        """Itself, with bounds from coarser grids: a search looks closely only where it ends."""
+        return tuple(partial(self._sketch, effort) for effort in ("rough", "close"))
+
+    def _sketch(self, effort: Effort, value: float) -> Self:
+        return self.with_parameter(value)._with({"effort": effort})
 
     @cached_property
     def at_the_ends(self) -> Additive:
@@ -108,6 +114,10 @@ class OnInterval(Mechanism):
     def guarantee(self) -> Guarantee:
         """That of the two ends: noise on a line hides a shorter distance better."""
         return self.at_the_ends.guarantee()
+
+    @property
+    def units(self) -> str:
+        return self.at_the_ends.units
 
     def error(self) -> dict[str, float]:
         return {} if self.truncated else self.at_the_ends.error()

@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from dprisk.errors import MechanismError, TooLargeError, as_epsilon, as_number, as_size
 from dprisk.guarantees import ZCDP, Guarantee, PureDP
-from dprisk.mechanisms.base import PAIRWISE_CELLS, ByEpsilon
-from dprisk.mechanisms.numbers.additive import (
+from dprisk.mechanisms.base import PAIRWISE_CELLS
+from dprisk.mechanisms.by_epsilon import ByEpsilon
+from dprisk.mechanisms.numbers.positions import (
     LARGEST,
     Ends,
     Positioned,
@@ -24,6 +25,7 @@ from dprisk.mechanisms.numbers.additive import (
 from dprisk.mechanisms.numbers.whole_noise import WholeGaussian, WholeLaplace, WholeNoise
 from dprisk.mechanisms.tabled import Tabled
 from dprisk.types import AnyArray, FloatArray, IntArray
+from dprisk.values import Parameter
 
 LONGEST = 1 << 26  # outputs of one record that are held at once
 
@@ -58,6 +60,10 @@ class DiscreteAdditive(Positioned, Tabled):
     @property
     def n_outputs(self) -> float:
         return float(self.bounds[1] - self.bounds[0] + 1)
+
+    @property
+    def merges_outputs(self) -> bool:
+        return self.interval is None
 
     def outputs(self, block: int) -> Iterator[AnyArray]:
         return (numbers + self.bounds[0] for numbers in super().outputs(block))
@@ -116,7 +122,14 @@ class DiscreteAdditive(Positioned, Tabled):
         """The ratio of two records' probabilities rises or falls with the output: an end tells most."""
         if self.interval is None:
             return self.noise.epsilon(self.spread)
-        return float(np.ptp(self._log_probability(slice(None), np.array(self.interval)), axis=0).max())
+        return max(float(np.ptp(logs, axis=1).max()) for logs in self._extremes())
+
+    def _extremes(self) -> Iterator[FloatArray]:
+        yield self._log_probability(slice(None), np.array(self.bounds)).T
+
+    def viewed(self, values: IntArray) -> DiscreteAdditive:
+        """Noise on the positions of the records that are seen."""
+        return DiscreteAdditive(self.positions[values], self.noise, self.interval, self.ends)
 
     def delta_at(self, epsilon: float) -> float:
         """Without truncation, of the two outermost positions.
@@ -183,13 +196,23 @@ class DiscreteLaplace(WithLaplace, DiscreteAdditive):
         """The scale of the noise."""
         return 1 / self.noise.rate
 
+    def viewed(self, values: IntArray) -> DiscreteLaplace:
+        """The scale stays; what epsilon that is depends on the positions."""
+        return DiscreteLaplace(self.positions[values], scale=self.scale, interval=self.interval, ends=self.ends)
+
     def _simpler(self) -> DiscreteLaplace | None:
-        """Outputs clamped to the range of the positions: beyond it all probabilities fall alike."""
-        low, high = int(self.positions.min()), int(self.positions.max())
-        if self.is_truncated or (self.bounds[0] >= low and self.bounds[1] <= high):
+        """Outputs clamped to the range of the positions: beyond it all probabilities fall alike.
+
+        An end of the interval holds all that lies beyond it too, on the other side of the positions even. So the low
+        end stays an output of its own, with at least one above it, and so does the high end.
+        """
+        if self.is_truncated:
             return None
-        inside = max(low, self.bounds[0]), min(high, self.bounds[1])
-        return DiscreteLaplace(self.positions, scale=self.scale, interval=inside) if inside[0] <= inside[1] else None
+        low, high = self.bounds
+        inside = max(low, min(int(self.positions.min()), high - 1)), min(high, max(int(self.positions.max()), low + 1))
+        if inside == self.interval:
+            return None
+        return DiscreteLaplace(self.positions, scale=self.scale, interval=inside)
 
     def guarantee(self) -> Guarantee:
         same = self.sufficient()
@@ -233,6 +256,8 @@ class Geometric(DiscreteAdditive, ByEpsilon):
     defaults to size - 1: one person's number is released, and may be replaced by any other.
     """
 
+    is_equispaced = True
+
     def __init__(self, size: int, epsilon: float, sensitivity: float | None = None, ends: Ends = "clamp") -> None:
         size = as_size(size)
         epsilon = as_epsilon(epsilon)
@@ -242,6 +267,13 @@ class Geometric(DiscreteAdditive, ByEpsilon):
         MechanismError.unless(rate < math.inf, f"sensitivity {scale:g} is too small for epsilon {epsilon:g}")
         super().__init__(size, WholeLaplace(rate), (0, size - 1), ends)
         self.nominal_epsilon, self.sensitivity = float(epsilon), float(scale)
+
+    @property
+    def parameter(self) -> Parameter:
+        return Parameter.epsilon(self.nominal_epsilon, wavers=self.is_truncated)
+
+    def _most_told(self, value: float) -> float:
+        return value * self.spread / self.sensitivity
 
 
 def _positions(positions: npt.ArrayLike) -> IntArray:

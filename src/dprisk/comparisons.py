@@ -1,0 +1,128 @@
+"""What a promise is in the numbers that people compare: epsilon at a delta, mu, membership advantage, error rates."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from dprisk.answers import Row
+from dprisk.conversions import membership_advantage, true_positive_rate
+from dprisk.errors import DpriskError
+from dprisk.guarantees import Guarantee
+from dprisk.guarantees.base import Relation
+from dprisk.rounding import significant_up
+
+DELTA = 1e-5
+FALSE_POSITIVE_RATES = (1e-3, 1e-2)
+NEIGHBOURS = {"replace-one": "one record is replaced", "add-remove": "one record is added or removed"}
+
+
+@dataclass(frozen=True)
+class Comparisons:
+    """A guarantee in the numbers that people compare, each at least the truth for neighbours by this `relation`.
+
+    `epsilon` goes with delta 1e-5, `mu` with Gaussian DP: infinite where there is none. `membership_advantage` is the
+    total variation, and `true_positive_rates` are those of the best test at each false positive rate.
+    """
+
+    relation: Relation
+    epsilon: float
+    mu: float
+    membership_advantage: float
+    true_positive_rates: dict[float, float]
+
+    @classmethod
+    def of(cls, guarantee: Guarantee) -> Comparisons:
+        """Read off the trade-off curve, whatever the neighbouring relation.
+
+        >>> from dprisk import GaussianDP
+        >>> Comparisons.of(GaussianDP(1.0)).epsilon
+        4.377...
+        """
+        rates = {rate: true_positive_rate(guarantee, rate) for rate in FALSE_POSITIVE_RATES}
+        return cls(
+            guarantee.relation,
+            guarantee.epsilon_at(DELTA),
+            guarantee.implied_mu,
+            membership_advantage(guarantee),
+            rates,
+        )
+
+    @property
+    def rows(self) -> list[Row]:
+        """For a person, rounded up; without a mu where there is none."""
+        epsilon = (f"epsilon at delta {_short(DELTA)}", self.epsilon, f"kept when {NEIGHBOURS[self.relation]}")
+        mu = ("mu", self.mu, "is Gaussian DP with this mu")
+        rates = [
+            (f"TPR at FPR {rate:g}", share, f"found, at 1 false alarm in {1 / rate:g}")
+            for rate, share in self.true_positive_rates.items()
+        ]
+        told = [
+            epsilon,
+            *([mu] if math.isfinite(self.mu) else []),
+            ("membership advantage", self.membership_advantage, "telling two such data sets apart"),
+            *rates,
+        ]
+        return [(what, _shown(much), means) for what, much, means in told]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON: None stands for infinity."""
+        return {
+            "relation": self.relation,
+            f"epsilon_at_delta_{_short(DELTA)}": _finite(self.epsilon),
+            "mu": _finite(self.mu),
+            "membership_advantage": self.membership_advantage,
+            **{f"tpr_at_fpr_{rate:g}": share for rate, share in self.true_positive_rates.items()},
+        }
+
+
+class Compared:
+    """An answer about a subject that makes a promise: what that is in the numbers that people compare."""
+
+    @property
+    @abstractmethod
+    def _promises(self) -> Any:
+        """The mechanism or guarantee that the answer is about."""
+
+    @cached_property
+    def comparisons(self) -> Comparisons | None:
+        """Epsilon at delta 1e-5, mu, membership advantage and true positive rates; None where no curve is known."""
+        try:
+            return Comparisons.of(self._promises.guarantee())
+        except DpriskError:  # a mechanism too large to go through, or a noise whose curve nobody told
+            return None
+
+    @property
+    def _compares_quickly(self) -> bool:
+        """Whether they cost little beside the answer itself; otherwise they are told only where they are asked for."""
+        return True
+
+    @property
+    def _comparison_rows(self) -> list[Row]:
+        if not self._compares_quickly and "comparisons" not in vars(self):
+            return [("epsilon, mu, TPR", "not computed", "they would take long here: ask for `comparisons` in Python")]
+        if self.comparisons is None:
+            return [("epsilon, mu, TPR", "unknown", "no trade-off curve is known for this mechanism")]
+        return self.comparisons.rows
+
+    @property
+    def compared(self) -> dict[str, Any]:
+        """The comparisons by name, None for what is infinite; empty where they are unknown or would take long."""
+        wanted = self._compares_quickly or "comparisons" in vars(self)
+        return self.comparisons.to_dict() if wanted and self.comparisons else {}
+
+
+def _shown(number: float) -> str:
+    """An upper bound; noise in the last binary digits is no reason to round."""
+    return significant_up(float(f"{number:.12g}"), 4) if math.isfinite(number) else "infinite"
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
+
+
+def _short(number: float) -> str:
+    return f"{number:g}".replace("e-0", "e-")

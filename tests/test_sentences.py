@@ -1,0 +1,191 @@
+"""Every kind of sentence, in one place: read them aloud."""
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from dprisk import (
+    GRR,
+    OUE,
+    ApproxDP,
+    Density,
+    Gaussian,
+    Laplace,
+    Line,
+    Matrix,
+    Prior,
+    PureDP,
+    Threat,
+    assess,
+    audit,
+    calibrate,
+)
+from dprisk.answers import Answer
+from dprisk.exact import Optimum
+from dprisk.mechanisms import OnInterval, VectorGaussian
+from dprisk.risks import AttackRisk, Risk
+
+ILLNESSES = Prior({"flu": 0.6, "cold": 0.32, "HIV": 0.08})
+SEXES = {"flu": "f", "cold": "m", "HIV": "m"}
+NUMBERS = Threat.reconstruction(Density.uniform(), within=0.1)
+
+
+WITHOUT_RATES = Optimum(np.array([0.128]), np.array([0.628]), None)  # as a form of somebody else's may be
+WORSE = Optimum(np.array([-0.05]), np.array([0.2]), None)
+
+
+def answer(question: Callable[[], Answer], told: str, *marks: pytest.MarkDecorator) -> object:
+    return pytest.param(question, told, id=told[:60], marks=marks)
+
+
+SENTENCES = [
+    # a mechanism: both rates of the attacker who gains most
+    answer(
+        lambda: assess(GRR(100, 2.0), Threat(Prior.uniform(100))),
+        "An attacker can be right about 69 of 1000 people who took part, and about 10 of 1000 who did not: taking part "
+        "adds 59.",
+    ),
+    answer(
+        lambda: assess(GRR(6, 1.0), Threat(Prior([0.8, 0.04, 0.04, 0.04, 0.04, 0.04]))),
+        "An attacker can be right about 352 of 1000 people who took part, and about 274 of 1000 who did not: taking "
+        "part adds 78.",
+    ),
+    answer(
+        lambda: assess(GRR(100_000, 1.0), Threat(Prior.uniform(100_000))),
+        "An attacker can be right about 3 of 100,000 people who took part, and about 1 of 100,000 who did not: taking "
+        "part adds 2.",
+    ),
+    answer(
+        lambda: assess(GRR(3, 0.0), Threat(ILLNESSES)),
+        "An attacker can be right about 600 of 1000 people who took part, and about 600 of 1000 who did not: taking "
+        "part adds nothing.",
+    ),
+    answer(
+        lambda: assess(Laplace(11, 4.0), Threat(Prior.zipf(11), success=Line(2.0))),
+        "An attacker can be right (within 2 on a line) about 758 of 1000 people who took part, and about 459 of 1000 "
+        "who did not: taking part adds 299.",
+    ),
+    answer(
+        lambda: assess(OUE(3, 1.0), Threat(ILLNESSES, SEXES)),
+        "An attacker who knows everybody's group can be right about 735 of 1000 people who took part, and about 615 of "
+        "1000 who did not: taking part adds 120.",
+    ),
+    answer(
+        lambda: assess(GRR(4, 1.0), Threat.membership(Prior.uniform(4))),
+        "An attacker who knows everybody's record can recognise 475 of 1000 who took part, and mistakes 250 of 1000 "
+        "who did not for participants: taking part adds 225.",
+    ),
+    # an estimate, bounds for numbers, and a form that tells no rates
+    answer(
+        lambda: assess(OUE(200, 2.0), Threat(Prior.uniform(200), success=Line(3.0)), runs=500, seed=1),
+        "By an estimate, an attacker can be right (within 3 on a line) about 81 of 1000 people who took part, and "
+        "about 35 of 1000 who did not: taking part adds about 46.",
+    ),
+    answer(
+        lambda: assess(OnInterval.laplace(4.0), NUMBERS),
+        "An attacker is right (within 0.1 on a line) about at most 464 of 1000 people (200 without any release), and "
+        "about at most 264 more of 1000 who took part than of 1000 who did not.",
+        pytest.mark.slow,
+    ),
+    answer(
+        lambda: Risk(VectorGaussian(np.eye(3), 1.0), Threat(ILLNESSES), WITHOUT_RATES),
+        "An attacker can be right about 128 more of 1000 who took part than of 1000 who did not.",
+    ),
+    # a guarantee: the most that any mechanism allows
+    answer(
+        lambda: assess(PureDP(1.0), Threat(Prior.zipf(10))),
+        "Whatever the mechanism, an attacker is right about at most 375 of 1000 people (341 without any release), and "
+        "about at most 157 more of 1000 who took part than of 1000 who did not.",
+    ),
+    answer(
+        lambda: assess(ApproxDP(1.0, 1e-5), Threat(ILLNESSES, SEXES)),
+        "Whatever the mechanism, an attacker who knows everybody's group is right about at most 921 of 1000 people "
+        "(920 without any release), and about at most 202 more of 1000 who took part than of 1000 who did not.",
+    ),
+    answer(
+        lambda: assess(PureDP(1.0), Threat.membership(Prior.uniform(10))),
+        'Whatever the mechanism, an attacker who knows everybody\'s record can say "took part" of at most 245 more of '
+        "1000 who did than of 1000 who did not.",
+    ),
+    # one record
+    answer(
+        lambda: assess(OUE(3, 1.0), Threat(ILLNESSES)).of("HIV"),
+        "An attacker who looks for HIV says yes to 500 of 1000 people who have it, and to 287 of 1000 taken at random: "
+        "213 more. No report makes it more than 19.2 % sure of that, up from 8 %.",
+    ),
+    answer(
+        lambda: assess(OUE(3, 1.0), Threat(ILLNESSES, SEXES)).of("HIV"),
+        "An attacker who looks for HIV says yes to 500 of 1000 people who have it, and to 315 of 1000 taken at random "
+        "from the group m: 185 more. No report makes it more than 40.5 % sure of that, up from 20 %.",
+    ),
+    answer(
+        lambda: assess(Gaussian(5, 0.5), Threat(Prior.uniform(5))).of(4),
+        "An attacker who looks for record 4 says yes to 761 of 1000 people who have it, and to 409 of 1000 taken at "
+        "random: 352 more. A report can make it all but certain of that, up from 20 %.",
+    ),
+    answer(
+        lambda: assess(PureDP(1.0), Threat(ILLNESSES)).of("HIV"),
+        "Whatever the mechanism, an attacker who looks for HIV says yes to at most 426 more of 1000 people who have it "
+        "than of 1000 taken at random. No report makes it more than 19.2 % sure of that, up from 8 %.",
+    ),
+    # one attack
+    answer(
+        lambda: assess(GRR(3, 1.0), Threat(ILLNESSES), attack="UNI"),
+        "The attack UNI is right about 576 of 1000 people who took part, and about 383 of 1000 who did not: taking "
+        "part adds 193.",
+    ),
+    answer(
+        lambda: AttackRisk("X", GRR(3, 1.0), Threat(ILLNESSES), WORSE),
+        "The attack X is right about 200 of 1000 people who took part, and about 250 of 1000 who did not: it does "
+        "worse on those who took part, by 50.",
+    ),
+    # how much noise, and whether code keeps its promise
+    answer(
+        lambda: calibrate(GRR(100, 1.0), Threat(Prior.uniform(100)), advantage=0.1),
+        "To keep the advantage at or below 10 points, choose epsilon 2.5 or less.",
+    ),
+    answer(
+        lambda: audit(GRR(4, 2.0), claim=1.0, runs=2000),
+        "GRR(size=4, epsilon=2) breaks its promise of epsilon 1: its true epsilon is at least 1.881 (99 % confidence).",
+    ),
+]
+
+
+@pytest.mark.parametrize(("question", "told"), SENTENCES)
+def test_the_sentence(question: Callable[[], Answer], told: str) -> None:
+    assert question().sentence() == told
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
+def test_what_is_said_adds_up(epsilon: float) -> None:
+    """Rounded numbers too, and none is off by more than one."""
+    for size in range(2, 60):
+        risk = assess(OUE(size, epsilon), Threat(Prior.zipf(size)))
+        right, people, others, _, more = (
+            int(number.replace(",", "")) for number in re.findall(r"[\d,]*\d", risk.sentence())
+        )
+        assert right - others == more
+        assert abs(right - people * (risk.right_on_participants or 0)) <= 1
+        assert abs(others - people * (risk.right_on_others or 0)) <= 0.5 + 1e-6
+        assert abs(more - people * risk.advantage) <= 0.5 + 1e-6
+
+
+def test_a_violated_claim_is_not_followed_by_what_reads_as_an_acquittal() -> None:
+    """A rare but glaring leak: on average the attacker gains less than the claim would allow."""
+    leaky = Matrix([[0.02, 0.0, 0.98], [0.0, 0.02, 0.98]])
+    report = audit(leaky, claim=1.0, runs=5000)
+    assert report.verdict == "violated"
+    attack = report.attack()
+    assert attack.success is not None
+    assert attack.success < attack.success_bound
+    words = report.attack_sentence()
+    assert "allows" not in words
+    assert words.endswith(
+        "points more than on people who did not take part: an average, in which the leak does not show."
+    )
+    consistent = audit(GRR(2, 1.0), claim=1.0, runs=5000).attack_sentence()
+    assert consistent.count("the claim allows") == 2
+    flagrant = audit(GRR(2, 4.0), claim=1.0, runs=5000).attack_sentence()
+    assert flagrant.count("the claim allows") == 2
