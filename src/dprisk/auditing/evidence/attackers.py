@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dprisk.auditing.code.outputs import as_objects
-from dprisk.auditing.evidence.views import NOTHING, Bins, Form, LowBits, Seen, TwoColumns, Value, View, summed
+from dprisk.auditing.evidence.views import NOTHING, Bins, Form, LowBits, Seen, TwoColumns, Value, View, coarse, summed
 from dprisk.types import FloatArray, IntArray
 
 DOUBT = 0.1  # chance that a rate of right answers is taken to be too good, for each token
@@ -152,6 +152,8 @@ def rules(past: Past, known: Lookup, bar: Bar, low_bits: bool = True) -> Learned
         for name, bins in (("wide bins", min(FEW_BINS, most)), ("narrow bins", most)):
             found[name] = _looked_up(Bins(numbers, bins), past, bar)[0]
         found["edges"] = _edges(numbers, past.records)
+    if (cut := coarse(past.seen, PAIR_BINS)) is not None:
+        found["coarsely"] = _looked_up(cut, past, bar)[0]
     columns = past.seen.entries
     if columns is not None:
         found |= _joint(columns, past, bar)

@@ -26,7 +26,8 @@ from dprisk.auditing.code.target import Target
 from dprisk.auditing.evidence.experiment import Attack, Experiment
 from dprisk.auditing.evidence.learned import Learner
 from dprisk.auditing.evidence.scores import GuessScorer, KnownScorer, Scorer
-from dprisk.auditing.evidence.suspects import FEWEST_PILOT_RUNS, MOST_LEARNED, PILOT_CELLS, PILOT_RUNS, pilot_runs
+from dprisk.auditing.evidence.screening import MOST_RECORDS
+from dprisk.auditing.evidence.suspects import FEWEST_PILOT_RUNS, PILOT_CELLS, PILOT_RUNS, pilot_runs
 from dprisk.bounds import Bounded, evaluate
 from dprisk.calibration import calibrate
 from dprisk.errors import fail
@@ -231,7 +232,7 @@ def _learned(
         return seen.mean - math.sqrt(-2 * math.log(terms.alpha) * seen.variance / terms.aim)
 
     pi = threat.prior.weights
-    every = np.sort(rng.choice(pi.size, min(MOST_LEARNED, threat.prior.support_size), replace=False, p=pi))
+    every = np.sort(rng.choice(pi.size, min(MOST_RECORDS, threat.prior.support_size), replace=False, p=pi))
     pilot = rng.permutation(np.repeat(every, pilot_runs(every.size, terms.aim)))
     outputs = comparable(target.sample(pilot, rng))
     trial = draw_records(pi, max(FEWEST_PILOT_RUNS, pilot.size // 3), 1, rng)

@@ -15,7 +15,7 @@ import numpy as np
 
 from dprisk.auditing.certify.counts import Counts
 from dprisk.auditing.certify.portfolio import Answers
-from dprisk.auditing.evidence.attackers import Bar, Learned, Past, Verbatim, rules, verbatim
+from dprisk.auditing.evidence.attackers import Bar, Learned, Past, Rule, Verbatim, rules, verbatim
 from dprisk.auditing.evidence.coverage import Coverage, smallest_disclosure
 from dprisk.auditing.evidence.design import Design
 from dprisk.auditing.evidence.experiment import Attack, Experiment
@@ -24,19 +24,21 @@ from dprisk.auditing.evidence.witness import Witness, witness_of
 from dprisk.guarantees import ApproxDP
 from dprisk.types import AnyArray, IntArray
 
-EVERYBODY = 3  # every third run is of any record, where the main attacker suspects some only
+ELSEWHERE = 3  # every third run is of other suspects than the main attacker's, where there are some
 
 
 @dataclass(frozen=True, eq=False)
 class Portfolio(Experiment[Answers]):
     """The main attacker's design, and what the learners know by now, for each set of records that runs are drawn from.
 
-    `names` are those of the learners, settled after the pilot.
+    These are the main attacker's suspects and `others`: everybody, or more pairs of neighbours. `names` are those of the
+    learners, settled after the pilot.
     """
 
     main: Design
     records: Sequence[Any]
     epsilon: float
+    others: tuple[IntArray, ...] = ()
     low_bits: bool = True
     names: tuple[str, ...] = ()
     learned: tuple[Learned, ...] = field(default=(), repr=False)
@@ -45,10 +47,18 @@ class Portfolio(Experiment[Answers]):
 
     @classmethod
     def begun(
-        cls, main: Design, records: Sequence[Any], epsilon: float, pilot: Past, low_bits: bool = True
+        cls,
+        main: Design,
+        records: Sequence[Any],
+        epsilon: float,
+        pilot: Past,
+        low_bits: bool = True,
+        others: tuple[IntArray, ...] | None = None,
     ) -> Portfolio:
-        """The portfolio that a pilot teaches."""
-        first = cls(main, records, epsilon, low_bits).after(pilot)
+        """The portfolio that a pilot teaches; without other suspects everybody is one of them."""
+        if others is None:
+            others = () if main.size == len(records) else (np.arange(len(records)),)
+        first = cls(main, records, epsilon, others, low_bits).after(pilot)
         names = sorted({name for known in first.learned for name in known})
         return replace(first, names=tuple(names))
 
@@ -69,45 +79,51 @@ class Portfolio(Experiment[Answers]):
         """The rule that looks for the records themselves."""
         return verbatim(self.records)
 
-    @cached_property
+    @property
     def sources(self) -> tuple[IntArray, ...]:
-        """The sets of records that the target of a run is drawn from: the main suspects, and everybody."""
-        everybody = np.arange(len(self.records))
-        return (self.main.universe,) if self.main.size == everybody.size else (self.main.universe, everybody)
+        """The sets of records that the target of a run is drawn from."""
+        return (self.main.universe, *self.others)
 
     @cached_property
     def universe(self) -> IntArray:  # type: ignore[override]
         return np.concatenate(self.sources)
+
+    @cached_property
+    def _starts(self) -> IntArray:
+        """The place in the universe where each source begins, and its end."""
+        return np.cumsum([0, *(suspects.size for suspects in self.sources)])
 
     @property
     def may_draw(self) -> bool:
         return self.main.may_draw
 
     def draw(self, count: int, rng: np.random.Generator) -> IntArray:
-        if len(self.sources) == 1:
+        if not self.others:
             return self.main.draw(count, rng)
-        anybody = np.arange(count) % EVERYBODY == EVERYBODY - 1
-        some = rng.integers(np.where(anybody, len(self.records), self.main.size))
-        return np.where(anybody, self.main.size + some, some)
+        runs = np.arange(count)
+        source = np.where(runs % ELSEWHERE == ELSEWHERE - 1, 1 + runs // ELSEWHERE % len(self.others), 0)
+        return self._starts[source] + rng.integers(np.diff(self._starts)[source])
 
     def tally(self, outputs: AnyArray, drawn: IntArray) -> Answers:
         return self.judged(Seen(outputs), drawn)
 
     def judged(self, all_seen: Seen, drawn: IntArray) -> Answers:
         """The same of outputs that were looked at already."""
-        anybody = drawn >= self.main.size
-        own = np.flatnonzero(~anybody)
-        parts: dict[str, dict[int, Counts]] = {name: {} for name in self.names}
-        for suspects, known, mine in zip(self.sources, self.learned, (own, np.flatnonzero(anybody)), strict=False):
+        total = Answers(drawn.size, self.main.nothing, {name: {} for name in self.names})
+        source = np.searchsorted(self._starts, drawn, side="right") - 1
+        for number, (suspects, known) in enumerate(zip(self.sources, self.learned, strict=True)):
+            mine = np.flatnonzero(source == number)
+            if mine.size == 0:
+                continue
             seen, truth = (all_seen, drawn) if mine.size == drawn.size else (all_seen.take(mine), drawn[mine])
-            for name in self.names if mine.size else ():
-                if name in known:
-                    answers = known[name].answers(seen)
-                    right = int(np.count_nonzero(answers == self.universe[truth]))
-                    answered = np.count_nonzero(answers >= 0)
-                    parts[name][suspects.size] = Counts(mine.size, int(answered), right, suspects.size)
-        main = self.main.tally(all_seen.outputs[own], drawn[own]) if own.size else self.main.nothing
-        return Answers(drawn.size, main, parts)
+            main = self.main.tally(seen.outputs, truth) if number == 0 else self.main.nothing
+            parts = {
+                name: {suspects.size: _counted(known[name], seen, self.universe[truth], suspects.size)}
+                for name in self.names
+                if name in known
+            }
+            total = total + Answers(0, main, parts)
+        return total
 
     @property
     def nothing(self) -> Answers:
@@ -162,3 +178,10 @@ class Portfolio(Experiment[Answers]):
 
     def to_dict(self) -> dict[str, Any]:
         return self.main.to_dict() | {"learners": list(self.names)}
+
+
+def _counted(rule: Rule, seen: Seen, truth: IntArray, suspects: int) -> Counts:
+    """How often a rule answered, and how often it was right."""
+    answers = rule.answers(seen)
+    answered, right = np.count_nonzero(answers >= 0), np.count_nonzero(answers == truth)
+    return Counts(truth.size, int(answered), int(right), suspects)

@@ -170,10 +170,18 @@ class Bins(View):
 
     def words(self, token: int, example: Any) -> str:
         what = "the output" if self.direction is None else "a weighted sum of the entries of the output"
-        low, high = (self.edges[place] if 0 <= place < self.edges.size else None for place in (token - 1, token))
-        if low is None:
-            return f"{what} is at most {high:.6g}" if high is not None else f"{what} is any number"
-        return f"{what} is above {low:.6g}" if high is None else f"{what} lies between {low:.6g} and {high:.6g}"
+        return f"{what} is {self.range_of(token)}"
+
+    def range_of(self, place: int) -> str:
+        """The numbers of a bin in words."""
+        low, high = (self.edges[edge] if 0 <= edge < self.edges.size else None for edge in (place - 1, place))
+        if low is None or high is None:
+            ends = (
+                f"at most {high:.6g}" if high is not None else f"above {low:.6g}" if low is not None else "any number"
+            )
+            return "NaN" if place == NOTHING else ends
+        digits = next((count for count in range(6, 17) if f"{low:.{count}g}" != f"{high:.{count}g}"), 17)
+        return f"between {low:.{digits}g} and {high:.{digits}g}"
 
 
 class TwoColumns(View):
@@ -199,6 +207,46 @@ class TwoColumns(View):
             text.replace("the output", f"entry {place + 1}") for text, place in zip(told, self.places, strict=True)
         ]
         return " and ".join(named)
+
+
+class Coarse(View):
+    """Tuples whole, but for their floats, which are cut at quantiles of earlier ones."""
+
+    is_fixed = False
+
+    def __init__(self, floats: FloatArray, bins: int) -> None:
+        self.bins = Bins(floats, bins)
+
+    def tokens(self, seen: Seen) -> IntArray:
+        values = seen.outputs.tolist()
+        floats = np.array(_floats(values))
+        places = iter(self.bins.places(floats).tolist())
+        cut = [
+            tuple(("bin", next(places)) if isinstance(entry, float) else entry for entry in value)
+            if isinstance(value, tuple)
+            else value
+            for value in values
+        ]
+        return _digests(np.fromiter(cut, dtype=object, count=len(cut)))
+
+    def words(self, token: int, example: Any) -> str:
+        if not isinstance(example, tuple):
+            return f"the output is {_shown(example)}"
+        numbers = (entry for entry in example if isinstance(entry, float))
+        places = self.bins.places(np.array(list(numbers)))
+        ranges = iter([self.bins.range_of(int(place)) for place in places])
+        told = [next(ranges) if isinstance(entry, float) else repr(entry) for entry in example]
+        return f"the output is ({', '.join(told)})"
+
+
+def coarse(seen: Seen, bins: int) -> Coarse | None:
+    """The view of tuples with floats in them; None of other outputs."""
+    floats = _floats(seen.outputs.tolist()) if seen.outputs.dtype.kind == "O" else []
+    return Coarse(np.array(floats), bins) if floats else None
+
+
+def _floats(values: list[Any]) -> list[float]:
+    return [entry for value in values if isinstance(value, tuple) for entry in value if isinstance(entry, float)]
 
 
 def summed(columns: FloatArray | None, direction: FloatArray) -> FloatArray | None:
@@ -329,7 +377,7 @@ def _last_bit(column: AnyArray) -> IntArray:
 
 def _mixed(columns: list[IntArray], count: int) -> IntArray:
     """One number for each row; other rows have other numbers but for a chance of about n^2/2^64."""
-    total = np.zeros(count, dtype=np.uint64)
+    total = np.full(count, len(columns) * int(MIXING) & (2**64 - 1), dtype=np.uint64)  # a row of zeros is not 0
     for column in columns:
         total = (total ^ column.view(np.uint64)) * MIXING
         total ^= total >> np.uint64(29)
