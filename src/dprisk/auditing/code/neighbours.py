@@ -70,17 +70,15 @@ class Neighbours:
         The counts are all 0 before, all equal, or one is far above the rest.
 
         >>> Neighbours.counts(4), Neighbours.counts(4, "add-remove")
-        (Neighbours(10 pairs of 16 inputs), Neighbours(10 pairs of 15 inputs))
+        (Neighbours(13 pairs of 22 inputs), Neighbours(10 pairs of 15 inputs))
         """
         size = as_whole("size, the number of counts,", size, least=2)
-        one, all_equal = np.eye(size, dtype=int), np.ones(size, dtype=int)
-        bases = [0 * all_equal, all_equal, 10 * all_equal, 1000 * one[0], 10 * all_equal + 100 * one[0]]
-        without = 0 * all_equal
-        moves = (
-            [(one[0], one[-1]), (one[1], one[-1])] if _replaces(relation) else [(without, one[0]), (without, one[-1])]
-        )
+        one, equal = np.eye(size, dtype=int), np.ones(size, dtype=int)
+        bases = [0 * equal, equal, 10 * equal, 1000 * one[0], 10 * equal + 100 * one[0]]
+        moves = [(0 * equal, one[0] - one[-1]), (one[0], one[-1])] if _replaces(relation) else [(0 * equal, one[0])]
+        moves += [(one[1], one[-1])] if _replaces(relation) else [(0 * equal, one[-1])]
         found = [(base + before, base + after) for base in bases for before, after in moves]
-        return cls([(before.tolist(), after.tolist()) for before, after in found])
+        return cls([(before.tolist(), after.tolist()) for before, after in found if after.min() >= 0])
 
     @classmethod
     def tables(cls, values: Sequence[Any], people: int, relation: Relation = "replace-one") -> Neighbours:

@@ -33,7 +33,6 @@ def as_outputs(outputs: Sequence[Any]) -> AnyArray:
         return outputs
     values = list(outputs)
     kinds = set(map(type, values))
-    require(kinds != {type(None)}, "Every output is None; does the code return its output?", TargetError)
     if (plain := _plain(values, kinds)) is not None:
         return plain
     if values and all(issubclass(kind, _NUMBER) for kind in kinds):

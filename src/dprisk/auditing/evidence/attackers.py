@@ -41,6 +41,20 @@ class Past:
         return self if mine.all() else Past(self.seen.take(mine), self.records[mine])
 
 
+    def evenly(self, suspects: IntArray) -> Past:
+        """The runs of some records, of each at most as many as of the middle one: none is named for being run most."""
+        mine = self.of(suspects)
+        times = np.bincount(mine.records, minlength=int(suspects.max()) + 1)
+        most = np.sort(times[suspects])[(suspects.size - 1) // 2]
+        if most == 0 or times.max() == most:
+            return mine
+        order = np.argsort(mine.records, kind="stable")
+        rank = np.empty(order.size, dtype=np.int64)
+        rank[order] = np.arange(order.size) - np.repeat(np.cumsum(times) - times, times)
+        kept = rank < most
+        return Past(mine.seen.take(kept), mine.records[kept])
+
+
 def together(parts: Sequence[Past | None]) -> Past:
     """What all of them gave."""
     some = [part for part in parts if part is not None and part.records.size]

@@ -21,7 +21,7 @@ from dprisk.auditing.certify.bets import Bet
 from dprisk.auditing.certify.claim import Terms
 from dprisk.auditing.certify.counts import clopper_pearson
 from dprisk.auditing.certify.gains import Gains
-from dprisk.auditing.code.comparison import comparable
+from dprisk.auditing.code.comparison import comparable, require_outputs
 from dprisk.auditing.code.target import Target
 from dprisk.auditing.evidence.experiment import Attack, Experiment
 from dprisk.auditing.evidence.learned import Learner
@@ -234,7 +234,9 @@ def _learned(
     pi = threat.prior.weights
     every = np.sort(rng.choice(pi.size, min(MOST_RECORDS, threat.prior.support_size), replace=False, p=pi))
     pilot = rng.permutation(np.repeat(every, pilot_runs(every.size, terms.aim)))
-    outputs = comparable(target.sample(pilot, rng))
+    given = target.sample(pilot, rng)
+    require_outputs(given)
+    outputs = comparable(given)
     trial = draw_records(pi, max(FEWEST_PILOT_RUNS, pilot.size // 3), 1, rng)
     held = target.sample(trial, rng)
     found = []

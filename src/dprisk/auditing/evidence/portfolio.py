@@ -19,12 +19,14 @@ from dprisk.auditing.evidence.attackers import Bar, Learned, Past, Rule, Verbati
 from dprisk.auditing.evidence.coverage import Coverage, smallest_disclosure
 from dprisk.auditing.evidence.design import Design
 from dprisk.auditing.evidence.experiment import Attack, Experiment
+from dprisk.auditing.evidence.screening import clearest_ratio
 from dprisk.auditing.evidence.views import Seen
 from dprisk.auditing.evidence.witness import Witness, witness_of
 from dprisk.guarantees import ApproxDP
 from dprisk.types import AnyArray, IntArray
 
-ELSEWHERE = 3  # every third run is of other suspects than the main attacker's, where there are some
+ELSEWHERE = 3  # every third run is of everybody, where the main attacker suspects some only
+OTHER_PAIR = 2  # every second run is of another pair of neighbours, where there are some
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,11 +65,16 @@ class Portfolio(Experiment[Answers]):
         return replace(first, names=tuple(names))
 
     def after(self, past: Past) -> Portfolio:
-        """What it knows after these runs."""
-        return replace(self, learned=tuple(self._rules(past, suspects) for suspects in self.sources))
+        """What it knows after these runs; of several other pairs the half goes on that some output tells apart best."""
+        others = self.others
+        if self.names and len(others) > 1:
+            order = np.argsort([-clearest_ratio(past.evenly(pair), pair) for pair in others], kind="stable")
+            others = tuple(others[place] for place in order[: (order.size + 1) // 2])
+        now = replace(self, others=others)
+        return replace(now, learned=tuple(now._rules(past, suspects) for suspects in now.sources))
 
     def _rules(self, past: Past, suspects: IntArray) -> Learned:
-        mine = past.of(suspects)
+        mine = past.evenly(suspects)
         return (
             rules(mine, self.verbatim.of(suspects), Bar(self.epsilon, suspects.size), self.low_bits)
             if mine.records.size
@@ -100,8 +107,8 @@ class Portfolio(Experiment[Answers]):
     def draw(self, count: int, rng: np.random.Generator) -> IntArray:
         if not self.others:
             return self.main.draw(count, rng)
-        runs = np.arange(count)
-        source = np.where(runs % ELSEWHERE == ELSEWHERE - 1, 1 + runs // ELSEWHERE % len(self.others), 0)
+        runs, turn = np.arange(count), OTHER_PAIR if self.others[0].size == 2 else ELSEWHERE
+        source = np.where(runs % turn == turn - 1, 1 + runs // turn % len(self.others), 0)
         return self._starts[source] + rng.integers(np.diff(self._starts)[source])
 
     def tally(self, outputs: AnyArray, drawn: IntArray) -> Answers:

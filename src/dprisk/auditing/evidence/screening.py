@@ -16,10 +16,11 @@ from dprisk.auditing.evidence.attackers import Past, together
 from dprisk.auditing.evidence.views import Bins, Form, Seen, Value, coarse
 from dprisk.types import FloatArray, IntArray
 
-MOST_RECORDS, MOST_PAIRS = 64, 6  # that are left to be learned from
+MOST_RECORDS, MOST_PAIRS = 64, 12  # that are left to be learned from
 STAGE = 0.08  # of the runs planned, for each stage
 FEWEST = 4  # runs of each record in the first stage
 BINS, MOST_COLUMNS = 12, 8
+LUCK = 1e-3  # chance that one ratio is taken to be too large
 MOST_TOKENS, OFTEN = 256, 5  # ways an output looks that are counted, each seen so often
 
 Score = Callable[[Past, IntArray], FloatArray]  # how different the outputs of each candidate are
@@ -60,7 +61,23 @@ def unlike_the_rest(past: Past, records: IntArray) -> FloatArray:
     for table in _tables(past):
         own = table[records[:, 0]]
         found.append(_surprise(own, own.sum(axis=0) - own))
-    return np.maximum.reduce(found)
+    return np.asarray(np.maximum.reduce(found))
+
+
+def clearest_ratio(past: Past, pair: IntArray) -> float:
+    """The largest epsilon of a pair of inputs that one way an output looks speaks for, luck left out.
+
+    A lower bound on the odds of the one input that gives such outputs more often, for as many runs of both.
+    """
+    from scipy.special import betaincinv, logit
+
+    best = 0.0
+    for table in _tables(past):
+        one, two = table[pair[0]], table[pair[1]]
+        top, rest = np.maximum(one, two), np.minimum(one, two)
+        some = top > 0
+        best = max(best, float(logit(betaincinv(top[some], rest[some] + 1, LUCK)).max()))
+    return best
 
 
 def _surprise(one: FloatArray, two: FloatArray) -> FloatArray:

@@ -13,7 +13,7 @@ from functools import reduce
 import numpy as np
 
 from dprisk.auditing.certify.counts import expected_certificates
-from dprisk.auditing.code.comparison import comparable
+from dprisk.auditing.code.comparison import comparable, require_outputs
 from dprisk.auditing.code.target import Target
 from dprisk.auditing.evidence.attackers import Past, together
 from dprisk.auditing.evidence.design import Design
@@ -144,7 +144,9 @@ def pilot_past(target: Target, wanted: Wanted, rng: np.random.Generator) -> Past
     left, before = screened(target, wanted.runs, rng)
     every = np.unique(left)
     pilot = rng.permutation(np.repeat(every, pilot_runs(every.size, wanted.runs)))
-    return together([before, Past(Seen(target.sample(pilot, rng)), pilot)])
+    past = together([before, Past(Seen(target.sample(pilot, rng)), pilot)])
+    require_outputs(past.seen.outputs)
+    return past
 
 
 def learned_designs(past: Past, pairs: IntArray | None, wanted: Wanted, learners: Sequence[Learner]) -> list[Design]:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from dprisk.auditing.code.called import Failure
-from dprisk.auditing.code.comparison import columns_of, sortable
+from dprisk.auditing.code.comparison import columns_of, each_once, sortable
 from dprisk.auditing.code.outputs import as_objects
 from dprisk.types import AnyArray, FloatArray, IntArray
 
@@ -307,7 +307,7 @@ def _array_kind(value: Any) -> str:
 
 
 def _forms(values: AnyArray) -> IntArray:
-    return _digests(np.array([form_of(value) for value in values], dtype=object))
+    return _digests(np.array(each_once(form_of, values), dtype=object))
 
 
 def _as_column(values: list[Any]) -> FloatArray:
