@@ -1,6 +1,6 @@
 """The classic faulty programs, and their correct relatives, audited with default settings.
 
-    python benchmarks/faulty.py [--runs 100000] [--seeds 1] [--only NAME ...]
+    python benchmarks/faulty.py [--runs 200000] [--seeds 1] [--only NAME ...]
 
 Noisy max after Ding et al. (2018, Detecting violations of differential privacy), the six variants of the sparse vector
 technique after Lyu et al. (2017, Understanding the sparse vector technique for differential privacy), a histogram, and the
@@ -179,7 +179,7 @@ LINES = 1  # that a user writes beside the program
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=100_000)
+    parser.add_argument("--runs", type=int, default=200_000)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--only", nargs="*", default=[])
     given = parser.parse_args()

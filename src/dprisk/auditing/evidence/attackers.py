@@ -21,7 +21,7 @@ from dprisk.types import FloatArray, IntArray
 
 DOUBT = 0.1  # chance that a rate of right answers is taken to be too good, for each token
 FEW_BINS, MANY_BINS, IN_A_BIN = 32, 512, 40
-PAIR_BINS, MOST_COLUMNS, MOST_SUMMED = 16, 8, 200
+PAIR_BINS, COARSE_BINS, MOST_COLUMNS, MOST_SUMMED = 16, 4, 8, 200
 TINY = 1e-15  # of a variance, beside which a smaller one is rounding
 SUMMED_RUNS = 20_000  # of vectors from which a direction is learned
 MOST_CELLS = 1 << 20  # tokens times records that are counted in a table
@@ -166,7 +166,7 @@ def rules(past: Past, known: Lookup, bar: Bar, low_bits: bool = True) -> Learned
         for name, bins in (("wide bins", min(FEW_BINS, most)), ("narrow bins", most)):
             found[name] = _looked_up(Bins(numbers, bins), past, bar)[0]
         found["edges"] = _edges(numbers, past.records)
-    if (cut := coarse(past.seen, PAIR_BINS)) is not None:
+    if (cut := coarse(past.seen, COARSE_BINS)) is not None:
         found["coarsely"] = _looked_up(cut, past, bar)[0]
     columns = past.seen.entries
     if columns is not None:
