@@ -3,8 +3,8 @@
     python benchmarks/faulty.py [--runs 200000] [--seeds 1] [--only NAME ...]
 
 Noisy max after Ding et al. (2018, Detecting violations of differential privacy), the six variants of the sparse vector
-technique after Lyu et al. (2017, Understanding the sparse vector technique for differential privacy), a histogram, and the
-aggregation of PATE. Each is a function of a whole input that promises EPSILON; all that a user writes is the one line
+technique after Lyu et al. (2017, Understanding the sparse vector technique for differential privacy), a histogram, and
+the aggregation of PATE. Each is a function of a whole input that promises EPSILON; all that a user writes is one line,
 
     audit(program, claim=EPSILON, records=Neighbours.queries(5))
 
@@ -126,12 +126,12 @@ def _sparse(
 
 def histogram(counts: list[int], rng: np.random.Generator) -> list[float]:
     """Noise of scale 1/epsilon on each count, one person joins one of them: correct."""
-    return [_rounded(count + noise) for count, noise in zip(counts, rng.laplace(scale=1 / EPSILON, size=len(counts)))]
+    return [_rounded(value) for value in counts + rng.laplace(scale=1 / EPSILON, size=len(counts))]
 
 
 def histogram_half(counts: list[int], rng: np.random.Generator) -> list[float]:
     """Half the noise: faulty."""
-    return [_rounded(count + noise) for count, noise in zip(counts, rng.laplace(scale=1 / EPSILON / 2, size=len(counts)))]
+    return [_rounded(value) for value in counts + rng.laplace(scale=1 / EPSILON / 2, size=len(counts))]
 
 
 def pate(votes: list[int], rng: np.random.Generator) -> int:

@@ -38,9 +38,10 @@ def audit(
 
     `subject` is a mechanism of this package, a function of one record, "package.module:function", an object of another
     library, or a target that `as_target` or `central` made of one, with options of its own; `records` are the possible
-    records, or how many there are, or for a function of a whole input `Neighbours`. The claim is an epsilon or a guarantee, by default that of the mechanism; of a
-    guarantee that is not (epsilon, delta)-DP, such as Gaussian DP, a consequence is tested (see `consequence`). With
-    `stop_early` the audit ends when the claim is refuted, and its certificate is one that allows that.
+    records, or how many there are, or for a function of a whole input `Neighbours`. The claim is an epsilon or a
+    guarantee, by default that of the mechanism; of a guarantee that is not (epsilon, delta)-DP, such as Gaussian DP, a
+    consequence is tested (see `consequence`). With `stop_early` the audit ends when the claim is refuted, and its
+    certificate is one that allows that.
 
     Without a `threat` the target of a run is one of a few suspects, and the attacker may abstain: the sharpest test of
     an epsilon. With one, the audit measures what that attacker gains, on records drawn from its prior, and certifies

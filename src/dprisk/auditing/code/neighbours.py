@@ -21,15 +21,15 @@ Relation = Literal["replace-one", "add-remove"]
 class Neighbours:
     """Inputs of code, and which of them are neighbours: those between which it promises that one cannot tell.
 
-    `pairs` is a list or a generator of pairs, of which the first 1,000 are taken, or a hypothesis strategy for pairs, of
-    which 100 examples are drawn, always the same. An audit takes it as its `records`, finds out in a few runs of each
-    pair which of them the code tells apart best, and puts the claim to the test on those.
+    `pairs` is a list or a generator of pairs, of which the first 1,000 are taken, or a hypothesis strategy for pairs,
+    of which 100 examples are drawn, always the same. An audit takes it as its `records`, finds out in a few runs of
+    each pair which of them the code tells apart best, and puts the claim to the test on those.
 
     >>> Neighbours([([1, 1], [2, 1]), ([1, 1], [1, 2])])
     Neighbours(2 pairs of 3 inputs)
     """
 
-    def __init__(self, pairs: Iterable[tuple[Any, Any]]) -> None:
+    def __init__(self, pairs: Iterable[tuple[Any, Any]] | Any) -> None:
         listed = _examples(pairs) if hasattr(pairs, "filter") and hasattr(pairs, "map") else _listed(pairs)
         numbers: dict[Any, int] = {}
         inputs: list[Any] = []
@@ -52,7 +52,7 @@ class Neighbours:
         All answers are at `level` before, or some of them a step away. The patterns are those of Ding et al. (2018).
 
         >>> Neighbours.queries(5)
-        Neighbours(15 pairs of 16 inputs)
+        Neighbours(15 pairs of 18 inputs)
         """
         size, half = as_whole("size, the number of queries,", size), size // 2
         first, rest = np.eye(size, dtype=int)[0], 1 - np.eye(size, dtype=int)[0]
@@ -61,7 +61,7 @@ class Neighbours:
         found = [(np.zeros(size, dtype=int), move) for move in [*moves, -first[::-1], (rest - first)[::-1]]]
         found += [(left, 1 - left), (first, rest), (first[::-1], rest[::-1])]
         found += [(first * size, first * size - first), (first * size, first * size - first + rest)]
-        return cls([tuple([level + step for step in side.tolist()] for side in pair) for pair in found])  # type: ignore[misc]
+        return cls([tuple([level + step for step in side.tolist()] for side in pair) for pair in found])
 
     @classmethod
     def counts(cls, size: int, relation: Relation = "replace-one") -> Neighbours:
@@ -70,7 +70,7 @@ class Neighbours:
         The counts are all 0 before, all equal, or one is far above the rest.
 
         >>> Neighbours.counts(4), Neighbours.counts(4, "add-remove")
-        (Neighbours(13 pairs of 22 inputs), Neighbours(10 pairs of 15 inputs))
+        (Neighbours(13 pairs of 21 inputs), Neighbours(10 pairs of 15 inputs))
         """
         size = as_whole("size, the number of counts,", size, least=2)
         one, equal = np.eye(size, dtype=int), np.ones(size, dtype=int)

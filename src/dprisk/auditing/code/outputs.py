@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.errors import TargetError, fail, require
+from dprisk.errors import TargetError, fail
 from dprisk.types import AnyArray
 
 _PLAIN: dict[type, type[np.generic]] = {bool: np.bool_, int: np.int64, float: np.float64}

@@ -40,7 +40,6 @@ class Past:
         mine = np.isin(self.records, suspects)
         return self if mine.all() else Past(self.seen.take(mine), self.records[mine])
 
-
     def evenly(self, suspects: IntArray) -> Past:
         """The runs of some records, of each at most as many as of the middle one: none is named for being run most."""
         mine = self.of(suspects)

@@ -27,14 +27,22 @@ from dprisk.types import AnyArray, IntArray
 
 ELSEWHERE = 3  # every third run is of everybody, where the main attacker suspects some only
 OTHER_PAIR = 2  # every second run is of another pair of neighbours, where there are some
+PLAINEST = (
+    "verbatim",
+    "form, of one record alone",
+    "value, of one record alone",
+    "value, clearly",
+    "edges",
+    "wide bins",
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Portfolio(Experiment[Answers]):
     """The main attacker's design, and what the learners know by now, for each set of records that runs are drawn from.
 
-    These are the main attacker's suspects and `others`: everybody, or more pairs of neighbours. `names` are those of the
-    learners, settled after the pilot.
+    These are the main attacker's suspects and `others`: everybody, or more pairs of neighbours. `names` are those of
+    the learners, settled after the pilot.
     """
 
     main: Design
@@ -154,17 +162,26 @@ class Portfolio(Experiment[Answers]):
         return self.main.attack(tally.main, claim, alpha, anytime)
 
     def witnesses(self, tally: Answers, claim: ApproxDP, alpha: float, past: Past) -> tuple[Witness, ...]:
-        """What each learner saw whose evidence against the claim is large by itself; the same outputs once."""
-        found: dict[str, Witness] = {}
-        for name in tally.convinced(claim.epsilon, claim.delta, alpha):
+        """What each learner saw whose evidence against the claim is large by itself; the same outputs once.
+
+        Where the main attacker alone refuted the claim, what any learner saw most clearly.
+        """
+        convinced = tally.convinced(claim.epsilon, claim.delta, alpha)
+        found = self._told(convinced, tally, past) if convinced else self._told(self.names, tally, past)[:1]
+        return tuple(found)
+
+    def _told(self, names: Sequence[str], tally: Answers, past: Past) -> list[Witness]:
+        """What these learners saw, the clearest first; of those who saw the same the one who says it best."""
+        found: dict[Any, Witness] = {}
+        for name in sorted(names, key=lambda name: PLAINEST.index(name) if name in PLAINEST else len(PLAINEST)):
             sizes = tally.others[name]
-            best = max(sizes, key=lambda size: sizes[size].correct)
+            best = max(sizes, key=lambda size: sizes[size].correct, default=0)
             for suspects, known in zip(self.sources, self.learned, strict=True):
                 if suspects.size == best and name in known:
                     witness = witness_of(name, known[name], past.of(suspects), self.records)
                     if witness is not None:
-                        found.setdefault(witness.what, witness)
-        return tuple(sorted(found.values(), key=lambda witness: -witness.weight))
+                        found.setdefault((suspects.tobytes(), witness.times, witness.other_times), witness)
+        return sorted(found.values(), key=lambda witness: -witness.weight)
 
     def coverage(
         self, tally: Answers, claim: ApproxDP, alpha: float, anytime: bool, rounds: list[int], past: Past
@@ -181,7 +198,7 @@ class Portfolio(Experiment[Answers]):
 
         seen, pilot = np.unique(past.records), past.records.size - sum(rounds)
         smallest = smallest_disclosure(mine, size, max(0, pilot) / size, convicts) if self.names else None
-        return Coverage(seen.size, len(self.records), tally.runs, max(0, pilot), ("main", *self.names), smallest)
+        return Coverage(seen.size, len(self.records), tally.runs, max(0, pilot), ("main", *self.names), smallest, size)
 
     def to_dict(self) -> dict[str, Any]:
         return self.main.to_dict() | {"learners": list(self.names)}

@@ -1,8 +1,8 @@
 """Where to look: of many records, or pairs of neighbouring inputs, those that code tells apart best in few runs.
 
-Successive halving: each stage spends the same number of runs on the candidates that are left, and the half whose outputs
-differ more goes on. What is chosen depends on these runs alone, and they certify nothing, so a bad choice makes an audit
-weak, never wrong (theory, section 4.4).
+Successive halving: each stage spends the same number of runs on the candidates that are left, and the half whose
+outputs differ more goes on. What is chosen depends on these runs alone, and they certify nothing, so a bad choice makes
+an audit weak, never wrong (theory, section 4.4).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def halved(
 
 def unlike_each_other(past: Past, pairs: IntArray) -> FloatArray:
     """How clearly the outputs of two inputs differ, by the way of looking that shows it best."""
-    return np.maximum.reduce([_surprise(table[pairs[:, 0]], table[pairs[:, 1]]) for table in _tables(past)])
+    return _largest([_surprise(table[pairs[:, 0]], table[pairs[:, 1]]) for table in _tables(past)])
 
 
 def unlike_the_rest(past: Past, records: IntArray) -> FloatArray:
@@ -61,7 +61,11 @@ def unlike_the_rest(past: Past, records: IntArray) -> FloatArray:
     for table in _tables(past):
         own = table[records[:, 0]]
         found.append(_surprise(own, own.sum(axis=0) - own))
-    return np.asarray(np.maximum.reduce(found))
+    return _largest(found)
+
+
+def _largest(found: list[FloatArray]) -> FloatArray:
+    return np.asarray(np.max(found, axis=0))
 
 
 def clearest_ratio(past: Past, pair: IntArray) -> float:
