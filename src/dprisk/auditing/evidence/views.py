@@ -140,8 +140,10 @@ class LowBits(View):
         outputs = seen.outputs
         if outputs.dtype.kind not in "iuf":
             return _by_kind(outputs, _last_bit, lambda others: np.full(len(others), NOTHING))
-        places = [_last_bit(column) for column in columns_of(outputs)]
-        finest = np.min([np.where(place == NOTHING, -NOTHING, place) for place in places], axis=0, initial=-NOTHING)
+        finest = np.full(len(outputs), -NOTHING)
+        for column in columns_of(outputs):
+            places = _last_bit(column)
+            finest = np.where(places == NOTHING, finest, np.minimum(finest, places))
         return np.where(finest == -NOTHING, NOTHING, finest)
 
     def words(self, token: int, example: Any) -> str:
@@ -205,10 +207,10 @@ class TwoColumns(View):
         return np.where((one == NOTHING) | (two == NOTHING), NOTHING, one * 1024 + two)
 
     def words(self, token: int, example: Any) -> str:
+        entries = example.ravel() if isinstance(example, np.ndarray) else example
         parts = zip(self.places, self.bins, divmod(token, 1024), strict=True)
-        return ", and ".join(
-            f"entry {place + 1} is {bins.range_of(part, example[place])}" for place, bins, part in parts
-        )
+        told = [f"entry {place + 1} is {bins.range_of(part, entries[place])}" for place, bins, part in parts]
+        return ", and ".join(told)
 
 
 class Coarse(View):
