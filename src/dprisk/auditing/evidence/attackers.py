@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from dprisk.auditing.code.outputs import as_objects
+from dprisk.auditing.evidence.forms import shown
 from dprisk.auditing.evidence.views import NOTHING, Bins, Form, LowBits, Seen, TwoColumns, Value, View, coarse, summed
 from dprisk.types import FloatArray, IntArray
 
@@ -147,7 +148,7 @@ class Verbatim(Lookup):
         return np.zeros(len(seen), dtype=np.int64)
 
     def words(self, seen: Seen) -> list[str]:
-        return ["the output equals the record"] * len(seen)
+        return [f"the output is {shown(output)}, the record itself," for output in seen.outputs]
 
 
 Learned = dict[str, Rule]  # rules by the names of their attackers

@@ -181,7 +181,7 @@ class Portfolio(Experiment[Answers]):
                     witness = witness_of(name, known[name], past.of(suspects), self.records)
                     if witness is not None:
                         found.setdefault((suspects.tobytes(), witness.times, witness.other_times), witness)
-        return sorted(found.values(), key=lambda witness: -witness.weight)
+        return sorted(found.values(), key=lambda witness: -witness.against(self.epsilon))
 
     def coverage(
         self, tally: Answers, claim: ApproxDP, alpha: float, anytime: bool, rounds: list[int], past: Past

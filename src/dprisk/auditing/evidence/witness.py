@@ -33,10 +33,10 @@ class Witness:
     other_runs: int
     examples: tuple[str, ...]
 
-    @property
-    def weight(self) -> float:
-        """How often these outputs speak for the record, times how clearly."""
-        return self.times * math.log((self.times / self.runs + 1e-9) / ((self.other_times + 0.5) / self.other_runs))
+    def against(self, epsilon: float) -> float:
+        """How often these outputs speak against a claim, times how clearly."""
+        ratio = (self.times / self.runs + 1e-9) / ((self.other_times + 0.5) / self.other_runs)
+        return self.times * (math.log(ratio) - epsilon)
 
     def sentence(self) -> str:
         """In words."""
