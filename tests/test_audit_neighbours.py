@@ -238,6 +238,15 @@ def test_two_entries_are_told_together() -> None:
     assert ", and entry 2 is above" in view.words(token, row)
 
 
+def test_entries_that_are_no_numbers_are_told_as_they_are() -> None:
+    rows: Any = np.fromiter([(True, 1.5), (False, 2.5)] * 20, dtype=object, count=40)
+    seen = Seen(rows)
+    assert seen.entries is not None
+    assert seen.entries[0].tolist() == [1.0, 0.0] * 20
+    view = TwoColumns(seen.entries, (0, 1), 2)
+    assert view.words(int(view.tokens(seen)[0]), rows[0]).startswith("entry 1 is True, and entry 2 is at most")
+
+
 def test_floats_in_tuples_are_cut_and_the_rest_is_not() -> None:
     rows: Any = np.fromiter(
         [(False, 0.1), (False, 0.2), (True, 0.1), (False, 9.0), None, (True, 8.0)], dtype=object, count=6

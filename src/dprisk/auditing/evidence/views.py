@@ -209,7 +209,11 @@ class TwoColumns(View):
     def words(self, token: int, example: Any) -> str:
         entries = example.ravel() if isinstance(example, np.ndarray) else example
         parts = zip(self.places, self.bins, divmod(token, 1024), strict=True)
-        told = [f"entry {place + 1} is {bins.range_of(part, entries[place])}" for place, bins, part in parts]
+        told = []
+        for place, bins, part in parts:
+            entry = entries[place]
+            seen = bins.range_of(part, entry) if _is_number(entry) else shown(entry)
+            told.append(f"entry {place + 1} is {seen}")
         return ", and ".join(told)
 
 
@@ -317,7 +321,7 @@ def _forms(values: AnyArray) -> IntArray:
 
 def _as_column(values: list[Any]) -> FloatArray:
     """Numbers as they are; of anything else a number that depends on how it is written alone."""
-    if all(value is None or _is_number(value) for value in values):
+    if all(value is None or _is_number(value) or isinstance(value, bool) for value in values):
         return np.array([math.nan if value is None else float(value) for value in values])
     return (_digests(np.fromiter(values, dtype=object, count=len(values))) >> 24).astype(float)
 
