@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
+from dprisk.auditing.code.reading import Records
 from dprisk.auditing.report import AuditReport
 from dprisk.auditing.run import audit
 from dprisk.guarantees import ApproxDP
@@ -13,7 +13,7 @@ from dprisk.guarantees import ApproxDP
 def assert_private(
     mechanism: Any,
     epsilon: float,
-    records: Sequence[Any] | int | None = None,
+    records: Records = None,
     *,
     delta: float = 0.0,
     runs: int = 20_000,

@@ -1,6 +1,7 @@
 """The third question: does this code keep its promise?"""
 
 from dprisk.auditing.code.central import central
+from dprisk.auditing.code.neighbours import Neighbours
 from dprisk.auditing.code.reading import as_target
 from dprisk.auditing.code.recordings import recorded
 from dprisk.auditing.evidence.choosing import Look
@@ -13,6 +14,7 @@ __all__ = [
     "AuditInterrupted",
     "AuditReport",
     "Look",
+    "Neighbours",
     "Running",
     "as_target",
     "audit",

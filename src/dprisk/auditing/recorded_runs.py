@@ -7,6 +7,7 @@ import time
 import numpy as np
 
 from dprisk.auditing.certify.claim import Terms, as_claim
+from dprisk.auditing.code.comparison import require_outputs
 from dprisk.auditing.code.randomness import block_generator
 from dprisk.auditing.code.recordings import Recorded
 from dprisk.auditing.code.target import versions
@@ -26,6 +27,7 @@ def audit_recorded(runs: Recorded, claim: float | Guarantee, *, alpha: float = 0
     started = time.perf_counter()
     terms = Terms(as_claim(claim), alpha=alpha, seed=seed)
     codes, outputs, rng = runs.records, runs.outputs, block_generator(terms.seed, -1)
+    require_outputs(outputs)
     require(np.unique(codes).size >= 2, "An audit needs recorded runs of at least two records.")
     require(
         outputs.dtype.kind in "biuf" or len(set(map(repr, outputs.tolist()))) < len(outputs),

@@ -121,9 +121,13 @@ class AuditReport(Answer):
             seen = "".join(f" {witness.sentence()}" for witness in self.witnesses[:1])
             return f"{self.name} breaks its promise of {claim}: {certified}.{seen}"
         if self.verdict == "undecided":
-            return f"The claim of {claim} by {self.name} is undecided after {self.runs} runs; {certified}."
+            why = (
+                "too few to refute it, whatever they show" if self.runs >= self.planned else "the audit did not finish"
+            )
+            return f"Undecided: {self.runs} runs of {self.name} say nothing of {claim} ({why}); {certified}."
         looked = f" {self.coverage.sentence()}" if self.coverage else ""
-        return f"{self.runs} runs of {self.name} are consistent with {claim}; {certified}.{looked}"
+        found = f"{self.runs} runs of {self.name} are consistent with {claim}, which is no proof of it"
+        return f"{found}; {certified}.{looked}"
 
     def attack_sentence(self) -> str:
         """What the attacker gained, beside its bounds, in words; empty without runs.

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from typing import Any
 
 from dprisk.auditing.certify.claim import Terms, as_claim
-from dprisk.auditing.code.reading import read
+from dprisk.auditing.code.reading import Records, read
 from dprisk.auditing.code.target import versions
 from dprisk.auditing.evidence.choosing import Look, choose
 from dprisk.auditing.report import AuditReport
@@ -25,7 +24,7 @@ def audit(
     subject: Any,
     claim: float | Guarantee | None = None,
     *,
-    records: Sequence[Any] | int | None = None,
+    records: Records = None,
     threat: Threat | None = None,
     runs: int = 100_000,
     alpha: float = 0.01,
@@ -39,9 +38,10 @@ def audit(
 
     `subject` is a mechanism of this package, a function of one record, "package.module:function", an object of another
     library, or a target that `as_target` or `central` made of one, with options of its own; `records` are the possible
-    records, or how many there are. The claim is an epsilon or a guarantee, by default that of the mechanism; of a
-    guarantee that is not (epsilon, delta)-DP, such as Gaussian DP, a consequence is tested (see `consequence`). With
-    `stop_early` the audit ends when the claim is refuted, and its certificate is one that allows that.
+    records, or how many there are, or for a function of a whole input `Neighbours`. The claim is an epsilon or a
+    guarantee, by default that of the mechanism; of a guarantee that is not (epsilon, delta)-DP, such as Gaussian DP, a
+    consequence is tested (see `consequence`). With `stop_early` the audit ends when the claim is refuted, and its
+    certificate is one that allows that.
 
     Without a `threat` the target of a run is one of a few suspects, and the attacker may abstain: the sharpest test of
     an epsilon. With one, the audit measures what that attacker gains, on records drawn from its prior, and certifies
@@ -58,7 +58,7 @@ def audit(
     'violated'
     """
     started = time.perf_counter()
-    require(isinstance(look, Look), f"look is a Look, as in Look(designs=2), not {look!r}")
+    require(isinstance(look, Look), f"look is a Look, as in Look(low_bits=False), not {look!r}")
     require(isinstance(running, Running), f"running is a Running, as in Running(n_jobs=2), not {running!r}")
     require(watch is None or callable(watch), f"watch is a function of the tally so far and the runs, not {watch!r}")
     target = read(subject, records, running.timeout)

@@ -8,6 +8,7 @@ import sys
 import traceback
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import nullcontext
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -48,6 +49,7 @@ class CodeTarget(Target):
     reproducible: bool = True
     note: str = ""
     library: str | None = None
+    pairs: IntArray | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.parameters, Mapping | None):
@@ -79,6 +81,8 @@ class CodeTarget(Target):
     def _block(self, records: npt.ArrayLike, step: int, seed: int) -> Generator[AnyArray, None, None]:
         numbers = self._numbers(records)
         chosen = self._objects[numbers].tolist()
+        if self.pairs is not None:
+            chosen = list(map(copy, chosen))  # whole inputs, which code may change
         with seeded(seed, self._generators):
             function, *more = self._function(seed)
             for start in range(0, len(chosen), step) if chosen else [0]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import marshal
 import reprlib
 from collections import Counter
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,16 @@ def comparable(outputs: Any) -> Any:
             TargetError,
         )
     return outputs
+
+
+def require_outputs(outputs: Any) -> None:
+    """Refuse code that returns nothing at all."""
+    some = not isinstance(outputs, np.ndarray) or outputs.dtype.kind != "O" or outputs.size == 0
+    require(
+        some or any(output is not None for output in outputs),
+        "Every output is None; does the code return its output?",
+        TargetError,
+    )
 
 
 def _mostly_numbers(outputs: AnyArray) -> AnyArray:
@@ -70,7 +82,23 @@ def as_numbers(values: list[Any], shape: tuple[int, ...]) -> FloatArray:
 
 def sortable(values: AnyArray) -> AnyArray:
     """Values that can be sorted: anything but numbers and text by how it is written."""
-    return np.array([_written(value) for value in values]) if values.dtype == object else values
+    return np.array(each_once(_written, values)) if values.dtype == object else values
+
+
+def each_once(function: Callable[[Any], str], values: Iterable[Any]) -> list[str]:
+    """A function of each value, computed once for plain values of the same types that are the same."""
+    known: dict[bytes, str] = {}
+    found = []
+    for value in values:
+        try:
+            key = marshal.dumps(value, 2)  # tells 1, 1.0 and True apart, which a dict does not
+        except ValueError:
+            found.append(function(value))
+            continue
+        if key not in known:
+            known[key] = function(value)
+        found.append(known[key])
+    return found
 
 
 def _written(value: Any) -> str:

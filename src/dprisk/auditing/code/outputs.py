@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.errors import TargetError, fail, require
+from dprisk.errors import TargetError, fail
 from dprisk.types import AnyArray
 
 _PLAIN: dict[type, type[np.generic]] = {bool: np.bool_, int: np.int64, float: np.float64}
@@ -33,7 +33,6 @@ def as_outputs(outputs: Sequence[Any]) -> AnyArray:
         return outputs
     values = list(outputs)
     kinds = set(map(type, values))
-    require(kinds != {type(None)}, "Every output is None; does the code return its output?", TargetError)
     if (plain := _plain(values, kinds)) is not None:
         return plain
     if values and all(issubclass(kind, _NUMBER) for kind in kinds):

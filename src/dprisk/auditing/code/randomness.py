@@ -92,7 +92,7 @@ def _looked_into(code: Any) -> tuple[list[Any], list[str], list[Any]]:
         return _attributes(code.__self__), [], [code.__func__]
     if inspect.isfunction(code):
         values, names = _reached(code)
-        root = code.__module__.split(".")[0]
+        root = (code.__module__ or "").split(".")[0]
         near = [value for value in values if inspect.isfunction(value) and value.__module__.split(".")[0] == root]
         return values, [name for name in names if name in _SYSTEM_RANDOMNESS], near
     inside = _attributes(code)

@@ -15,6 +15,7 @@ import numpy as np
 
 from dprisk.auditing.code.adapters import adapt
 from dprisk.auditing.code.called import CodeTarget
+from dprisk.auditing.code.neighbours import Neighbours
 from dprisk.auditing.code.randomness import NAMED, generator_parameter, held_randomness
 from dprisk.auditing.code.references import Reference
 from dprisk.auditing.code.target import MechanismTarget, Target, name_of, version_of
@@ -22,12 +23,14 @@ from dprisk.errors import TargetError, as_whole, fail, require
 from dprisk.guarantees import Guarantee, as_guarantee
 from dprisk.mechanisms import Mechanism
 
+Records = Sequence[Any] | Neighbours | int | None
+
 MOST_LISTED = 10_000_000  # records of code
 PATIENCE = 0.2  # seconds of trying whether code repeats itself, beyond which no more runs are made
 SAME = 32  # runs of one record in a batch: never all alike twice, and different, if each has its own noise
 
 
-def read(subject: Any, records: Sequence[Any] | int | None = None, timeout: float | None = None) -> Target:
+def read(subject: Any, records: Records = None, timeout: float | None = None) -> Target:
     """What is to be audited, by `as_target`, and as a few runs show it.
 
     A target whose runs from one seed differed, as those of code that makes its own generators do, is marked so. One
@@ -50,7 +53,7 @@ def read(subject: Any, records: Sequence[Any] | int | None = None, timeout: floa
 
 def as_target(
     subject: Any,
-    records: Sequence[Any] | int | None = None,
+    records: Records = None,
     claim: Any = None,
     *,
     batch: bool = False,
@@ -73,7 +76,8 @@ def as_target(
       `adapters.multi_freq_ldpy` give;
     - a `Target`, such as that of `central`.
 
-    `records` lists the possible records, or tells how many there are (then they are 0, 1, ...). `claim` is the
+    `records` lists the possible records, or tells how many there are (then they are 0, 1, ...). For a function of a
+    whole input they are `Neighbours`: pairs of inputs, of which each run gets a copy. `claim` is the
     guarantee to be tested, as `as_guarantee` takes it; libraries that state one for every pair of the records need
     none. `post` is applied to each output. `timeout` limits each run (with `batch` each block) to that many seconds,
     and one quarter more at most; it needs the main thread of a process on a system with timers, and cannot stop code
@@ -101,11 +105,14 @@ def as_target(
         timeout=timeout,
         failures=failures,
         claim=promise or made.claim,
+        pairs=records.pairs if isinstance(records, Neighbours) else None,
     )
 
 
-def _whole(code: Target | Mechanism, records: Sequence[Any] | int | None, plain: bool) -> Target:
+def _whole(code: Target | Mechanism, records: Records, plain: bool) -> Target:
     """What needs no reading: a target, or a mechanism, whose labels are its records."""
+    if isinstance(records, Neighbours):
+        fail(f"{code!r} takes one person's record; neighbours are for functions of a whole input.", TargetError)
     if isinstance(code, Target):
         require(records is None and plain, f"{code!r} is a target already; only a claim can be added.", TargetError)
         return code
@@ -207,10 +214,12 @@ def require_few(count: int) -> None:
         fail(f"{count} possible records are too many to list; choose at most {MOST_LISTED} that matter.", TargetError)
 
 
-def listed_records(records: Sequence[Any] | int | None) -> tuple[Any, ...] | None:
+def listed_records(records: Records) -> tuple[Any, ...] | None:
     """The possible records, each once; a number of them are 0, 1, ..., and None stays None."""
     if records is None:
         return None
+    if isinstance(records, Neighbours):
+        return records.inputs
     if isinstance(records, int | np.integer):
         count = as_whole("records, the number of possible records,", records)
         require_few(count)

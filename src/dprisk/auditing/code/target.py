@@ -23,7 +23,8 @@ class Target(ABC):
 
     `claim` is the guarantee that the target is said to have, None if nobody said, and `mechanism` what it is, if that
     is known in full. `reproducible` tells whether the same seed gives the same runs, as far as that can be seen, and
-    `note` why not. `batch`: the outputs of a block are made, and held, at once.
+    `note` why not. `batch`: the outputs of a block are made, and held, at once. `pairs` are the numbers of the records
+    that are neighbours, None if all of them are.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Target(ABC):
     library: str | None = None
     timeout: float | None = None
     batch: bool = False
+    pairs: IntArray | None = None
 
     @property
     def size(self) -> int:

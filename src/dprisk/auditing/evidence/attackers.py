@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 
 from dprisk.auditing.code.outputs import as_objects
-from dprisk.auditing.evidence.views import NOTHING, Bins, Form, LowBits, Seen, TwoColumns, Value, View, summed
+from dprisk.auditing.evidence.forms import shown
+from dprisk.auditing.evidence.views import NOTHING, Bins, Form, LowBits, Seen, TwoColumns, Value, View, coarse, summed
 from dprisk.types import FloatArray, IntArray
 
 DOUBT = 0.1  # chance that a rate of right answers is taken to be too good, for each token
 FEW_BINS, MANY_BINS, IN_A_BIN = 32, 512, 40
-PAIR_BINS, MOST_COLUMNS, MOST_SUMMED = 16, 8, 200
+PAIR_BINS, COARSE_BINS, MOST_COLUMNS, MOST_SUMMED = 16, 4, 8, 200
 TINY = 1e-15  # of a variance, beside which a smaller one is rounding
 SUMMED_RUNS = 20_000  # of vectors from which a direction is learned
 MOST_CELLS = 1 << 20  # tokens times records that are counted in a table
@@ -39,6 +40,19 @@ class Past:
         """The runs of some records."""
         mine = np.isin(self.records, suspects)
         return self if mine.all() else Past(self.seen.take(mine), self.records[mine])
+
+    def evenly(self, suspects: IntArray) -> Past:
+        """The runs of some records, of each at most as many as of the middle one: none is named for being run most."""
+        mine = self.of(suspects)
+        times = np.bincount(mine.records, minlength=int(suspects.max()) + 1)
+        most = np.sort(times[suspects])[(suspects.size - 1) // 2]
+        if most == 0 or times.max() == most:
+            return mine
+        order = np.argsort(mine.records, kind="stable")
+        rank = np.empty(order.size, dtype=np.int64)
+        rank[order] = np.arange(order.size) - np.repeat(np.cumsum(times) - times, times)
+        kept = rank < most
+        return Past(mine.seen.take(kept), mine.records[kept])
 
 
 def together(parts: Sequence[Past | None]) -> Past:
@@ -134,7 +148,7 @@ class Verbatim(Lookup):
         return np.zeros(len(seen), dtype=np.int64)
 
     def words(self, seen: Seen) -> list[str]:
-        return ["the output equals the record"] * len(seen)
+        return [f"the output is {shown(output)}, the record itself," for output in seen.outputs]
 
 
 Learned = dict[str, Rule]  # rules by the names of their attackers
@@ -152,6 +166,8 @@ def rules(past: Past, known: Lookup, bar: Bar, low_bits: bool = True) -> Learned
         for name, bins in (("wide bins", min(FEW_BINS, most)), ("narrow bins", most)):
             found[name] = _looked_up(Bins(numbers, bins), past, bar)[0]
         found["edges"] = _edges(numbers, past.records)
+    if (cut := coarse(past.seen, COARSE_BINS)) is not None:
+        found["coarsely"] = _looked_up(cut, past, bar)[0]
     columns = past.seen.entries
     if columns is not None:
         found |= _joint(columns, past, bar)

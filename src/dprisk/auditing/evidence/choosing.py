@@ -19,7 +19,8 @@ from dprisk.auditing.evidence.learned import EVERY, Classifier, Learner
 from dprisk.auditing.evidence.portfolio import Portfolio
 from dprisk.auditing.evidence.restriction import restricted
 from dprisk.auditing.evidence.scores import GuessScorer, KnownScorer, Scorer
-from dprisk.auditing.evidence.suspects import Wanted, known_design, learned_design, pilot_past
+from dprisk.auditing.evidence.screening import MOST_PAIRS, busiest
+from dprisk.auditing.evidence.suspects import Wanted, known_design, learned_designs, pilot_past
 from dprisk.errors import ThreatError, fail, require
 from dprisk.exact import require_match
 from dprisk.mechanisms import Mechanism
@@ -90,6 +91,11 @@ def choose(target: Target, terms: Terms, threat: Threat | None, look: Look, stor
     rng = block_generator(terms.seed, -1)
     if threat is not None:
         require(
+            target.pairs is None,
+            "A threat is to one person's record; of neighbouring inputs leave it out.",
+            ThreatError,
+        )
+        require(
             store is None or target.reproducible or scorer is not None,
             f"{target.name} cannot be seeded: its pilot runs, and with them the audit, would be others when it goes "
             "on from a store. Give the mechanism that it claims to be as `family`, or leave out the store.",
@@ -107,14 +113,20 @@ def choose(target: Target, terms: Terms, threat: Threat | None, look: Look, stor
     past = pilot() if store is None else store.pilot(pilot)
     rng = block_generator(terms.seed, -1).spawn(1)[0]  # whether the pilot was run or read
     if scorer is None:
-        main = learned_design(past.seen.outputs, past.records, wanted, learners)
+        main, *more = learned_designs(past, target.pairs, wanted, learners)
     elif isinstance(scorer, KnownScorer):
-        main = known_design(scorer, wanted, rng)
+        require(
+            target.pairs is None,
+            f"{target.name} is run on pairs of whole inputs, which no mechanism has as its records; leave out family.",
+        )
+        main, more = known_design(scorer, wanted, rng), []
     else:
-        main = Design(np.arange(target.size), 1e-9, scorer)
+        sets = [np.arange(target.size)] if target.pairs is None else busiest(past, target.pairs, MOST_PAIRS)
+        main, *more = [Design(suspects, 1e-9, scorer) for suspects in sets]
     if isinstance(past.seen.outputs, tuple):  # pairs, as of a product: there is nothing that learns from them
         return Setup(target, main)
-    begun = Portfolio.begun(main, target.records, terms.claim.epsilon, past, look.low_bits)
+    others = None if target.pairs is None else tuple(design.universe for design in more)
+    begun = Portfolio.begun(main, target.records, terms.claim.epsilon, past, look.low_bits, others)
     return Setup(target, begun, past=past)
 
 

@@ -20,7 +20,8 @@ class Coverage:
     """What was looked at: records that were run of those that were given, runs, pilot runs, attackers.
 
     `smallest` is the least probability of a certain disclosure, an output that one record alone gives and always the
-    same, with which it would have been found with a chance of 95 %; None if none would have been.
+    same, with which it would have been found with a chance of 95 %; None if none would have been. It is of the
+    `suspects` among whom the main attacker looks, where these are not all.
     """
 
     records: int
@@ -29,15 +30,17 @@ class Coverage:
     pilot: int
     attackers: tuple[str, ...]
     smallest: float | None
+    suspects: int
 
     def sentence(self) -> str:
         """In words."""
-        who = "all" if self.records == self.given else f"{self.records} of"
-        looked = f"{len(self.attackers)} attackers looked at {self.runs} runs of {who} {self.given} records"
+        who = "all" if self.records == self.given else f"{self.records:,} of"
+        looked = f"{len(self.attackers)} attackers looked at {self.runs:,} runs of {who} {self.given:,} records"
         if self.smallest is None:
             return f"{looked}; so few could not have shown an output that gives the record away."
+        whom = "the record" if self.suspects == self.given else f"one of the {self.suspects} records looked at most"
         return (
-            f"{looked}; an output that gives the record away in {100 * self.smallest:.2g} % of its runs or more would have "
+            f"{looked}; an output that gives {whom} away in {100 * self.smallest:.2g} % of its runs or more would have "
             f"been found with a chance of {100 * CHANCE:g} %."
         )
 

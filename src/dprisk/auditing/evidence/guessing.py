@@ -21,12 +21,13 @@ from dprisk.auditing.certify.bets import Bet
 from dprisk.auditing.certify.claim import Terms
 from dprisk.auditing.certify.counts import clopper_pearson
 from dprisk.auditing.certify.gains import Gains
-from dprisk.auditing.code.comparison import comparable
+from dprisk.auditing.code.comparison import comparable, require_outputs
 from dprisk.auditing.code.target import Target
 from dprisk.auditing.evidence.experiment import Attack, Experiment
 from dprisk.auditing.evidence.learned import Learner
 from dprisk.auditing.evidence.scores import GuessScorer, KnownScorer, Scorer
-from dprisk.auditing.evidence.suspects import FEWEST_PILOT_RUNS, MOST_LEARNED, PILOT_CELLS, PILOT_RUNS, pilot_runs
+from dprisk.auditing.evidence.screening import MOST_RECORDS
+from dprisk.auditing.evidence.suspects import FEWEST_PILOT_RUNS, PILOT_CELLS, PILOT_RUNS, pilot_runs
 from dprisk.bounds import Bounded, evaluate
 from dprisk.calibration import calibrate
 from dprisk.errors import fail
@@ -231,9 +232,11 @@ def _learned(
         return seen.mean - math.sqrt(-2 * math.log(terms.alpha) * seen.variance / terms.aim)
 
     pi = threat.prior.weights
-    every = np.sort(rng.choice(pi.size, min(MOST_LEARNED, threat.prior.support_size), replace=False, p=pi))
+    every = np.sort(rng.choice(pi.size, min(MOST_RECORDS, threat.prior.support_size), replace=False, p=pi))
     pilot = rng.permutation(np.repeat(every, pilot_runs(every.size, terms.aim)))
-    outputs = comparable(target.sample(pilot, rng))
+    given = target.sample(pilot, rng)
+    require_outputs(given)
+    outputs = comparable(given)
     trial = draw_records(pi, max(FEWEST_PILOT_RUNS, pilot.size // 3), 1, rng)
     held = target.sample(trial, rng)
     found = []

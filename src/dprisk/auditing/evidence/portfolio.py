@@ -15,28 +15,40 @@ import numpy as np
 
 from dprisk.auditing.certify.counts import Counts
 from dprisk.auditing.certify.portfolio import Answers
-from dprisk.auditing.evidence.attackers import Bar, Learned, Past, Verbatim, rules, verbatim
+from dprisk.auditing.evidence.attackers import Bar, Learned, Past, Rule, Verbatim, rules, verbatim
 from dprisk.auditing.evidence.coverage import Coverage, smallest_disclosure
 from dprisk.auditing.evidence.design import Design
 from dprisk.auditing.evidence.experiment import Attack, Experiment
+from dprisk.auditing.evidence.screening import clearest_ratio
 from dprisk.auditing.evidence.views import Seen
 from dprisk.auditing.evidence.witness import Witness, witness_of
 from dprisk.guarantees import ApproxDP
 from dprisk.types import AnyArray, IntArray
 
-EVERYBODY = 3  # every third run is of any record, where the main attacker suspects some only
+ELSEWHERE = 3  # every third run is of everybody, where the main attacker suspects some only
+OTHER_PAIR = 2  # every second run is of another pair of neighbours, where there are some
+PLAINEST = (
+    "verbatim",
+    "form, of one record alone",
+    "value, of one record alone",
+    "value, clearly",
+    "edges",
+    "wide bins",
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Portfolio(Experiment[Answers]):
     """The main attacker's design, and what the learners know by now, for each set of records that runs are drawn from.
 
-    `names` are those of the learners, settled after the pilot.
+    These are the main attacker's suspects and `others`: everybody, or more pairs of neighbours. `names` are those of
+    the learners, settled after the pilot.
     """
 
     main: Design
     records: Sequence[Any]
     epsilon: float
+    others: tuple[IntArray, ...] = ()
     low_bits: bool = True
     names: tuple[str, ...] = ()
     learned: tuple[Learned, ...] = field(default=(), repr=False)
@@ -45,19 +57,32 @@ class Portfolio(Experiment[Answers]):
 
     @classmethod
     def begun(
-        cls, main: Design, records: Sequence[Any], epsilon: float, pilot: Past, low_bits: bool = True
+        cls,
+        main: Design,
+        records: Sequence[Any],
+        epsilon: float,
+        pilot: Past,
+        low_bits: bool = True,
+        others: tuple[IntArray, ...] | None = None,
     ) -> Portfolio:
-        """The portfolio that a pilot teaches."""
-        first = cls(main, records, epsilon, low_bits).after(pilot)
+        """The portfolio that a pilot teaches; without other suspects everybody is one of them."""
+        if others is None:
+            others = () if main.size == len(records) else (np.arange(len(records)),)
+        first = cls(main, records, epsilon, others, low_bits).after(pilot)
         names = sorted({name for known in first.learned for name in known})
         return replace(first, names=tuple(names))
 
     def after(self, past: Past) -> Portfolio:
-        """What it knows after these runs."""
-        return replace(self, learned=tuple(self._rules(past, suspects) for suspects in self.sources))
+        """What it knows after these runs; of several other pairs the half goes on that some output tells apart best."""
+        others = self.others
+        if self.names and len(others) > 1:
+            order = np.argsort([-clearest_ratio(past.evenly(pair), pair) for pair in others], kind="stable")
+            others = tuple(others[place] for place in order[: (order.size + 1) // 2])
+        now = replace(self, others=others)
+        return replace(now, learned=tuple(now._rules(past, suspects) for suspects in now.sources))
 
     def _rules(self, past: Past, suspects: IntArray) -> Learned:
-        mine = past.of(suspects)
+        mine = past.evenly(suspects)
         return (
             rules(mine, self.verbatim.of(suspects), Bar(self.epsilon, suspects.size), self.low_bits)
             if mine.records.size
@@ -69,45 +94,51 @@ class Portfolio(Experiment[Answers]):
         """The rule that looks for the records themselves."""
         return verbatim(self.records)
 
-    @cached_property
+    @property
     def sources(self) -> tuple[IntArray, ...]:
-        """The sets of records that the target of a run is drawn from: the main suspects, and everybody."""
-        everybody = np.arange(len(self.records))
-        return (self.main.universe,) if self.main.size == everybody.size else (self.main.universe, everybody)
+        """The sets of records that the target of a run is drawn from."""
+        return (self.main.universe, *self.others)
 
     @cached_property
     def universe(self) -> IntArray:  # type: ignore[override]
         return np.concatenate(self.sources)
+
+    @cached_property
+    def _starts(self) -> IntArray:
+        """The place in the universe where each source begins, and its end."""
+        return np.cumsum([0, *(suspects.size for suspects in self.sources)])
 
     @property
     def may_draw(self) -> bool:
         return self.main.may_draw
 
     def draw(self, count: int, rng: np.random.Generator) -> IntArray:
-        if len(self.sources) == 1:
+        if not self.others:
             return self.main.draw(count, rng)
-        anybody = np.arange(count) % EVERYBODY == EVERYBODY - 1
-        some = rng.integers(np.where(anybody, len(self.records), self.main.size))
-        return np.where(anybody, self.main.size + some, some)
+        runs, turn = np.arange(count), OTHER_PAIR if self.others[0].size == 2 else ELSEWHERE
+        source = np.where(runs % turn == turn - 1, 1 + runs // turn % len(self.others), 0)
+        return self._starts[source] + rng.integers(np.diff(self._starts)[source])
 
     def tally(self, outputs: AnyArray, drawn: IntArray) -> Answers:
         return self.judged(Seen(outputs), drawn)
 
     def judged(self, all_seen: Seen, drawn: IntArray) -> Answers:
         """The same of outputs that were looked at already."""
-        anybody = drawn >= self.main.size
-        own = np.flatnonzero(~anybody)
-        parts: dict[str, dict[int, Counts]] = {name: {} for name in self.names}
-        for suspects, known, mine in zip(self.sources, self.learned, (own, np.flatnonzero(anybody)), strict=False):
+        total = Answers(drawn.size, self.main.nothing, {name: {} for name in self.names})
+        source = np.searchsorted(self._starts, drawn, side="right") - 1
+        for number, (suspects, known) in enumerate(zip(self.sources, self.learned, strict=True)):
+            mine = np.flatnonzero(source == number)
+            if mine.size == 0:
+                continue
             seen, truth = (all_seen, drawn) if mine.size == drawn.size else (all_seen.take(mine), drawn[mine])
-            for name in self.names if mine.size else ():
-                if name in known:
-                    answers = known[name].answers(seen)
-                    right = int(np.count_nonzero(answers == self.universe[truth]))
-                    answered = np.count_nonzero(answers >= 0)
-                    parts[name][suspects.size] = Counts(mine.size, int(answered), right, suspects.size)
-        main = self.main.tally(all_seen.outputs[own], drawn[own]) if own.size else self.main.nothing
-        return Answers(drawn.size, main, parts)
+            main = self.main.tally(seen.outputs, truth) if number == 0 else self.main.nothing
+            parts = {
+                name: {suspects.size: _counted(known[name], seen, self.universe[truth], suspects.size)}
+                for name in self.names
+                if name in known
+            }
+            total = total + Answers(0, main, parts)
+        return total
 
     @property
     def nothing(self) -> Answers:
@@ -131,17 +162,26 @@ class Portfolio(Experiment[Answers]):
         return self.main.attack(tally.main, claim, alpha, anytime)
 
     def witnesses(self, tally: Answers, claim: ApproxDP, alpha: float, past: Past) -> tuple[Witness, ...]:
-        """What each learner saw whose evidence against the claim is large by itself; the same outputs once."""
-        found: dict[str, Witness] = {}
-        for name in tally.convinced(claim.epsilon, claim.delta, alpha):
+        """What each learner saw whose evidence against the claim is large by itself; the same outputs once.
+
+        Where the main attacker alone refuted the claim, what any learner saw most clearly.
+        """
+        convinced = tally.convinced(claim.epsilon, claim.delta, alpha)
+        found = self._told(convinced, tally, past) if convinced else self._told(self.names, tally, past)[:1]
+        return tuple(found)
+
+    def _told(self, names: Sequence[str], tally: Answers, past: Past) -> list[Witness]:
+        """What these learners saw, the clearest first; of those who saw the same the one who says it best."""
+        found: dict[Any, Witness] = {}
+        for name in sorted(names, key=lambda name: PLAINEST.index(name) if name in PLAINEST else len(PLAINEST)):
             sizes = tally.others[name]
-            best = max(sizes, key=lambda size: sizes[size].correct)
+            best = max(sizes, key=lambda size: sizes[size].correct, default=0)
             for suspects, known in zip(self.sources, self.learned, strict=True):
                 if suspects.size == best and name in known:
                     witness = witness_of(name, known[name], past.of(suspects), self.records)
                     if witness is not None:
-                        found.setdefault(witness.what, witness)
-        return tuple(sorted(found.values(), key=lambda witness: -witness.weight))
+                        found.setdefault((suspects.tobytes(), witness.times, witness.other_times), witness)
+        return sorted(found.values(), key=lambda witness: -witness.against(self.epsilon))
 
     def coverage(
         self, tally: Answers, claim: ApproxDP, alpha: float, anytime: bool, rounds: list[int], past: Past
@@ -158,7 +198,14 @@ class Portfolio(Experiment[Answers]):
 
         seen, pilot = np.unique(past.records), past.records.size - sum(rounds)
         smallest = smallest_disclosure(mine, size, max(0, pilot) / size, convicts) if self.names else None
-        return Coverage(seen.size, len(self.records), tally.runs, max(0, pilot), ("main", *self.names), smallest)
+        return Coverage(seen.size, len(self.records), tally.runs, max(0, pilot), ("main", *self.names), smallest, size)
 
     def to_dict(self) -> dict[str, Any]:
         return self.main.to_dict() | {"learners": list(self.names)}
+
+
+def _counted(rule: Rule, seen: Seen, truth: IntArray, suspects: int) -> Counts:
+    """How often a rule answered, and how often it was right."""
+    answers = rule.answers(seen)
+    answered, right = np.count_nonzero(answers >= 0), np.count_nonzero(answers == truth)
+    return Counts(truth.size, int(answered), int(right), suspects)

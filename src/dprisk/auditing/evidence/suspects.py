@@ -13,12 +13,13 @@ from functools import reduce
 import numpy as np
 
 from dprisk.auditing.certify.counts import expected_certificates
-from dprisk.auditing.code.comparison import comparable
+from dprisk.auditing.code.comparison import comparable, require_outputs
 from dprisk.auditing.code.target import Target
-from dprisk.auditing.evidence.attackers import Past
+from dprisk.auditing.evidence.attackers import Past, together
 from dprisk.auditing.evidence.design import Design
 from dprisk.auditing.evidence.learned import EVERY, Learner
 from dprisk.auditing.evidence.scores import KnownScorer, Scorer, leads
+from dprisk.auditing.evidence.screening import MOST_PAIRS, MOST_RECORDS, busiest, screened
 from dprisk.auditing.evidence.views import Seen
 from dprisk.errors import MechanismError, require
 from dprisk.mechanisms import Mechanism, SetProtocol
@@ -32,7 +33,6 @@ LEARNING_SHARE = 0.05  # of the runs planned, within these limits
 FOLDS = 3  # parts of those runs, each judged by what the others teach
 DOUBT = 1e-3  # chance that what pilot runs promise is too good; small, for the best of many designs is chosen
 PAIR_RUNS, PAIRS = 30, 3  # of a known mechanism, for each record, to find distant pairs, and how many of them
-MOST_LEARNED = 64  # records that are looked at in unknown code
 MARGINS = np.linspace(0.0, 1.0, 41)
 LARGE = 40.0  # an epsilon beyond which more suspects would not help
 CERTAIN = 1e6  # a lead that no margin needs to exceed, infinite ones among them
@@ -76,12 +76,12 @@ def _for_sets(scorer: KnownScorer, protocol: SetProtocol, wanted: Wanted, rng: n
             Design(order[:size], margin, scorer),
         )
         for place, size in enumerate(sizes)
-    )
+    )[1]
 
 
-def _best(found: Iterable[tuple[float, Design]]) -> Design:
+def _best(found: Iterable[tuple[float, Design]]) -> tuple[float, Design]:
     """The design of largest worth, the first of nearly equal ones."""
-    return max(found, key=lambda pair: float(f"{pair[0]:.9e}"))[1]
+    return max(found, key=lambda pair: float(f"{pair[0]:.9e}"))
 
 
 def _by_trying(scorer: KnownScorer, wanted: Wanted, rng: np.random.Generator) -> Design:
@@ -107,7 +107,7 @@ def _by_trying(scorer: KnownScorer, wanted: Wanted, rng: np.random.Generator) ->
             found.append((worth, Design(universe, margin, scorer)))
         if worse == MOST_WORSE:
             break
-    return _best(found)
+    return _best(found)[1]
 
 
 def _epsilon(mechanism: Mechanism) -> float:
@@ -133,17 +133,31 @@ def _pilot(
 
 def _distant_pairs(scorer: KnownScorer, rng: np.random.Generator) -> list[IntArray]:
     """A few pairs of records that the mechanism tells apart best, such as the ends of a line."""
-    every = np.unique(np.linspace(0, scorer.mechanism.size - 1, MOST_LEARNED).astype(np.int64))
+    every = np.unique(np.linspace(0, scorer.mechanism.size - 1, MOST_RECORDS).astype(np.int64))
     trial = np.repeat(every, PAIR_RUNS)
     scores = np.maximum(scorer.scores(scorer.mechanism.sample(trial, rng), every), -CERTAIN)
     return [every[places] for places in _suspects(scores, trial, every)[1 : 1 + PAIRS]]
 
 
 def pilot_past(target: Target, wanted: Wanted, rng: np.random.Generator) -> Past:
-    """Pilot runs of the code itself, as many of each of the records that are looked at."""
-    every = rng.permutation(target.size)[:MOST_LEARNED]
+    """Pilot runs of the code itself: many of each of the records that are learned from, few of others (`screening`)."""
+    left, before = screened(target, wanted.runs, rng)
+    every = np.unique(left)
     pilot = rng.permutation(np.repeat(every, pilot_runs(every.size, wanted.runs)))
-    return Past(Seen(target.sample(pilot, rng)), pilot)
+    past = together([before, Past(Seen(target.sample(pilot, rng)), pilot)])
+    require_outputs(past.seen.outputs)
+    return past
+
+
+def learned_designs(past: Past, pairs: IntArray | None, wanted: Wanted, learners: Sequence[Learner]) -> list[Design]:
+    """The best design by a pilot; where only pairs are neighbours the best for each of the pairs that are left."""
+    if pairs is None:
+        every = busiest(past, np.arange(past.records.max() + 1)[:, None], MOST_RECORDS)
+        mine = past.of(every.ravel())
+        return [learned_design(mine.seen.outputs, mine.records, wanted, learners)]
+    some = [past.of(pair) for pair in busiest(past, pairs, MOST_PAIRS)]
+    found = [_promising(mine.seen.outputs, mine.records, wanted, learners) for mine in some]
+    return [design for _, design in sorted(found, key=lambda pair: -pair[0])]
 
 
 def pilot_runs(records: int, runs: int) -> int:
@@ -152,7 +166,14 @@ def pilot_runs(records: int, runs: int) -> int:
 
 
 def learned_design(outputs: AnyArray, records: IntArray, wanted: Wanted, learners: Sequence[Learner] = EVERY) -> Design:
-    """The best design by pilot runs in random order.
+    """The best design by pilot runs in random order, see `_promising`."""
+    return _promising(outputs, records, wanted, learners)[1]
+
+
+def _promising(
+    outputs: AnyArray, records: IntArray, wanted: Wanted, learners: Sequence[Learner]
+) -> tuple[float, Design]:
+    """The best design by pilot runs in random order, and the certificate that they promise.
 
     Each third of them is scored by what the other two teach, so that every run helps to choose, and none is judged by
     what it taught itself. The scores of the design are those that the last two thirds teach.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import reprlib
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -17,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.auditing.code.called import Failure
-from dprisk.auditing.code.comparison import columns_of, sortable
+from dprisk.auditing.code.comparison import columns_of, each_once, sortable
 from dprisk.auditing.code.outputs import as_objects
+from dprisk.auditing.evidence.forms import form_of, number_forms, shown
 from dprisk.types import AnyArray, FloatArray, IntArray
 
 MIXING = np.uint64(0x9E3779B97F4A7C15)  # an odd number whose multiples are spread over all 64 bits
@@ -116,7 +115,7 @@ class Value(View):
         return columns[0] if outputs.ndim == 1 else _mixed(columns, len(outputs))
 
     def words(self, token: int, example: Any) -> str:
-        return f"the output is {_shown(example)}"
+        return f"the output is {shown(example)}"
 
 
 class Form(View):
@@ -124,7 +123,7 @@ class Form(View):
 
     def tokens(self, seen: Seen) -> IntArray:
         outputs = seen.outputs
-        return _number_forms(outputs) if outputs.dtype.kind in "biuf" else _by_kind(outputs, _number_forms, _forms)
+        return number_forms(outputs) if outputs.dtype.kind in "biuf" else _by_kind(outputs, number_forms, _forms)
 
     def words(self, token: int, example: Any) -> str:
         return f"the output {form_of(example)}"
@@ -141,11 +140,16 @@ class LowBits(View):
         outputs = seen.outputs
         if outputs.dtype.kind not in "iuf":
             return _by_kind(outputs, _last_bit, lambda others: np.full(len(others), NOTHING))
-        places = [_last_bit(column) for column in columns_of(outputs)]
-        return np.min(places, axis=0) if places else np.full(len(outputs), NOTHING)
+        finest = np.full(len(outputs), -NOTHING)
+        for column in columns_of(outputs):
+            places = _last_bit(column)
+            finest = np.where(places == NOTHING, finest, np.minimum(finest, places))
+        return np.where(finest == -NOTHING, NOTHING, finest)
 
     def words(self, token: int, example: Any) -> str:
-        return f"the last bit that is set in the output stands for 2^{token}"
+        if np.ndim(example) == 0:
+            return f"the output is an odd multiple of 2^{token}"
+        return f"the entries of the output are multiples of 2^{token}, and not all of 2^{token + 1},"
 
 
 class Bins(View):
@@ -169,11 +173,21 @@ class Bins(View):
         return np.where(np.isnan(numbers), NOTHING, np.searchsorted(self.edges, numbers))
 
     def words(self, token: int, example: Any) -> str:
-        what = "the output" if self.direction is None else "a weighted sum of the entries of the output"
-        low, high = (self.edges[place] if 0 <= place < self.edges.size else None for place in (token - 1, token))
-        if low is None:
-            return f"{what} is at most {high:.6g}" if high is not None else f"{what} is any number"
-        return f"{what} is above {low:.6g}" if high is None else f"{what} lies between {low:.6g} and {high:.6g}"
+        what = "the output" if self.direction is None else "a weighted sum of the entries"
+        return f"{what} is {self.range_of(token, example if self.direction is None else None)}"
+
+    def range_of(self, place: int, example: Any) -> str:
+        """The numbers of a bin in words; one number where the example is whole and fills it."""
+        low, high = (float(self.edges[edge]) if 0 <= edge < self.edges.size else None for edge in (place - 1, place))
+        if low is None or high is None:
+            ends = (
+                f"at most {high:.6g}" if high is not None else f"above {low:.6g}" if low is not None else "any number"
+            )
+            return "NaN" if place == NOTHING else ends
+        if high - low <= 1 and high.is_integer() and high == example:
+            return f"{high:.0f}"
+        digits = next((count for count in range(4, 17) if f"{low:.{count}g}" != f"{high:.{count}g}"), 17)
+        return f"above {low:.{digits}g} and at most {high:.{digits}g}"
 
 
 class TwoColumns(View):
@@ -193,12 +207,55 @@ class TwoColumns(View):
         return np.where((one == NOTHING) | (two == NOTHING), NOTHING, one * 1024 + two)
 
     def words(self, token: int, example: Any) -> str:
-        parts = divmod(token, 1024)
-        told = [bins.words(part, None) for bins, part in zip(self.bins, parts, strict=True)]
-        named = [
-            text.replace("the output", f"entry {place + 1}") for text, place in zip(told, self.places, strict=True)
+        entries = example.ravel() if isinstance(example, np.ndarray) else example
+        parts = zip(self.places, self.bins, divmod(token, 1024), strict=True)
+        told = []
+        for place, bins, part in parts:
+            entry = entries[place]
+            seen = bins.range_of(part, entry) if _is_number(entry) else shown(entry)
+            told.append(f"entry {place + 1} is {seen}")
+        return ", and ".join(told)
+
+
+class Coarse(View):
+    """Tuples whole, but for their floats, which are cut at quantiles of earlier ones."""
+
+    is_fixed = False
+
+    def __init__(self, floats: FloatArray, bins: int) -> None:
+        self.bins = Bins(floats, bins)
+
+    def tokens(self, seen: Seen) -> IntArray:
+        values = seen.outputs.tolist()
+        floats = np.array(_floats(values))
+        places = iter(self.bins.places(floats).tolist())
+        cut = [
+            tuple(("bin", next(places)) if isinstance(entry, float) else entry for entry in value)
+            if isinstance(value, tuple)
+            else value
+            for value in values
         ]
-        return " and ".join(named)
+        return _digests(np.fromiter(cut, dtype=object, count=len(cut)))
+
+    def words(self, token: int, example: Any) -> str:
+        if not isinstance(example, tuple):
+            return f"the output is {shown(example)}"
+        places = iter(self.bins.places(np.array(_floats([example]))).tolist())
+        told = [
+            f"a number {self.bins.range_of(next(places), None)}" if isinstance(entry, float) else repr(entry)
+            for entry in example
+        ]
+        return f"the output is ({', '.join(told)})"
+
+
+def coarse(seen: Seen, bins: int) -> Coarse | None:
+    """The view of tuples with floats in them; None of other outputs."""
+    floats = _floats(seen.outputs.tolist()) if seen.outputs.dtype.kind == "O" else []
+    return Coarse(np.array(floats), bins) if floats else None
+
+
+def _floats(values: list[Any]) -> list[float]:
+    return [entry for value in values if isinstance(value, tuple) for entry in value if isinstance(entry, float)]
 
 
 def summed(columns: FloatArray | None, direction: FloatArray) -> FloatArray | None:
@@ -259,54 +316,14 @@ def _array_kind(value: Any) -> str:
 
 
 def _forms(values: AnyArray) -> IntArray:
-    return _digests(np.array([form_of(value) for value in values], dtype=object))
+    return _digests(np.array(each_once(form_of, values), dtype=object))
 
 
 def _as_column(values: list[Any]) -> FloatArray:
     """Numbers as they are; of anything else a number that depends on how it is written alone."""
-    if all(value is None or _is_number(value) for value in values):
+    if all(value is None or _is_number(value) or isinstance(value, bool) for value in values):
         return np.array([math.nan if value is None else float(value) for value in values])
     return (_digests(np.fromiter(values, dtype=object, count=len(values))) >> 24).astype(float)
-
-
-def form_of(value: Any) -> str:
-    """What kind of thing this is, as the end of a sentence."""
-    if isinstance(value, float | np.floating):
-        if np.isnan(value):
-            return "is NaN"
-        if np.isinf(value):
-            return "is infinite"
-        if value == 0:
-            return "is minus zero" if math.copysign(1.0, value) < 0 else "is zero"
-    if value is None:
-        return "is None"
-    if isinstance(value, Failure):
-        return f"is a failure, {value.kind}"
-    kind = str(value.dtype) if isinstance(value, np.ndarray | np.generic) else type(value).__name__
-    if isinstance(value, np.ndarray):
-        return f"is an array of {kind} of shape {value.shape}"
-    if isinstance(value, tuple | list | str | bytes | frozenset):
-        inside = (
-            f", with {', '.join(sorted({form_of(part)[3:] for part in value}))}" if isinstance(value, tuple) else ""
-        )
-        return f"is of type {kind} and length {len(value)}{inside}"
-    return f"is of type {kind}"
-
-
-def _number_forms(outputs: AnyArray) -> IntArray:
-    """Whether whole or not, and how many entries of each odd kind there are."""
-    if outputs.dtype.kind != "f":
-        return np.full(len(outputs), -1)
-    if outputs.ndim == 1 and np.isfinite(outputs).all() and outputs.all():
-        return np.zeros(len(outputs), dtype=np.int64)
-    rows = outputs.reshape(len(outputs), math.prod(outputs.shape[1:]))
-    found = np.zeros(len(rows), dtype=np.int64)
-    for row in np.flatnonzero((~np.isfinite(rows) | (rows == 0)).any(axis=1)):
-        some = rows[row]
-        zeros = np.signbit(some[some == 0])
-        kinds = (np.isnan(some), np.isposinf(some), np.isneginf(some), zeros, ~zeros)
-        found[row] = sum(min(int(kind.sum()), 3) * 4**place for place, kind in enumerate(kinds))
-    return found
 
 
 def _bits(column: AnyArray) -> IntArray:
@@ -329,7 +346,7 @@ def _last_bit(column: AnyArray) -> IntArray:
 
 def _mixed(columns: list[IntArray], count: int) -> IntArray:
     """One number for each row; other rows have other numbers but for a chance of about n^2/2^64."""
-    total = np.zeros(count, dtype=np.uint64)
+    total = np.full(count, len(columns) * int(MIXING) & (2**64 - 1), dtype=np.uint64)  # a row of zeros is not 0
     for column in columns:
         total = (total ^ column.view(np.uint64)) * MIXING
         total ^= total >> np.uint64(29)
@@ -343,8 +360,3 @@ def _digests(outputs: AnyArray) -> IntArray:
         hashlib.blake2b(text.encode(errors="backslashreplace"), digest_size=8).digest() for text in different.tolist()
     ]
     return np.array([int.from_bytes(number, "little", signed=True) for number in numbers], dtype=np.int64)[place]
-
-
-def _shown(example: Any) -> str:
-    value = example.item() if isinstance(example, np.generic) else example
-    return reprlib.repr(value.tolist() if isinstance(value, np.ndarray) else value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import reprlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dprisk.auditing.evidence.attackers import Past, Rule
+from dprisk.auditing.evidence.forms import shown
 
 SHOWN = 3  # outputs
 
@@ -33,16 +33,17 @@ class Witness:
     other_runs: int
     examples: tuple[str, ...]
 
-    @property
-    def weight(self) -> float:
-        """How often these outputs speak for the record, times how clearly."""
-        return self.times * math.log((self.times / self.runs + 1e-9) / ((self.other_times + 0.5) / self.other_runs))
+    def against(self, epsilon: float) -> float:
+        """How often these outputs speak against a claim, times how clearly."""
+        ratio = (self.times / self.runs + 1e-9) / ((self.other_times + 0.5) / self.other_runs)
+        return self.times * (math.log(ratio) - epsilon)
 
     def sentence(self) -> str:
         """In words."""
+        here = f"in {_share(self.times, self.runs)} runs of record {self.record!r}"
         return (
-            f"{self.what[0].upper()}{self.what[1:]} in {self.times} of {self.runs} runs of record {self.record!r} and in "
-            f"{self.other_times} of {self.other_runs} runs of record {self.other!r}."
+            f"{self.what[0].upper()}{self.what[1:]} {here}, and "
+            f"in {_share(self.other_times, self.other_runs)} runs of record {self.other!r}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -81,9 +82,11 @@ def witness_of(attacker: str, rule: Rule, past: Past, records: Sequence[Any]) ->
         other=records[other],
         other_times=int(times[other]),
         other_runs=int(runs[other]),
-        examples=tuple(map(_shown, few.outputs)),
+        examples=tuple(map(shown, few.outputs)),
     )
 
 
-def _shown(output: Any) -> str:
-    return reprlib.repr(output.tolist() if isinstance(output, np.ndarray | np.generic) else output)
+def _share(times: int, runs: int) -> str:
+    if times == runs:
+        return f"all {runs:,}"
+    return f"{times or 'none'} of {runs:,}" if times < 1000 else f"{times:,} of {runs:,}"

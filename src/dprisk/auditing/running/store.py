@@ -59,7 +59,8 @@ def identity(target: Target, terms: Terms, look: Any) -> dict[str, Any]:
     code, post = (getattr(target, part, None) for part in ("code", "post"))
     sources = [_source(part) for part in (code, getattr(code, "function", None), post)]
     held = [_state(part) for part in (code, post)]
-    long = repr((sources, held, target.records, _state(getattr(target, "parameters", None)), look))
+    pairs = None if target.pairs is None else target.pairs.tolist()
+    long = repr((sources, held, target.records, pairs, _state(getattr(target, "parameters", None)), look))
     return {
         "target": target.describe(),
         "code, records and suspects": hashlib.sha256(long.encode()).hexdigest(),
