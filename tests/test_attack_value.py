@@ -32,7 +32,7 @@ from dprisk.errors import DpriskError
 from dprisk.exact import theorem
 from dprisk.exact.closed_forms import randomised_response
 from dprisk.mechanisms import BLH, SHE, SetProtocol, VectorGaussian
-from dprisk.threat.success import Success
+from dprisk.threat.success import Distances, Success
 from dprisk.types import BoolArray, FloatArray, IntArray
 from tests.naive import attack_values
 from tests.strategies import balls, partitions, priors, set_protocols
@@ -181,6 +181,13 @@ def test_named_attacks_have_the_value_that_they_are_measured_at(success: Success
                 below, above = measured.success_interval
                 assert low - 1e-9 <= found.advantage <= high + 1e-9, (name, mechanism, threat)
                 assert below - 1e-9 <= found.success <= above + 1e-9, (name, mechanism, threat)
+
+
+def test_an_attack_that_names_records_is_refused_where_guesses_are_others() -> None:
+    threat = Threat(Prior.uniform(2), success=Distances(0.4, np.array([[0.0, 1.0]])))
+    with pytest.raises(DpriskError, match="UNI guesses one of the records, but the rows"):
+        assess(GRR(2, 3.0), threat, attack="UNI")
+    assert assess(GRR(2, 3.0), threat, attack="OPTIMAL").advantage <= assess(GRR(2, 3.0), threat).advantage + 1e-12
 
 
 def test_the_closed_forms_of_the_thesis() -> None:

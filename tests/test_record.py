@@ -10,10 +10,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dprisk import GRR, OUE, Gaussian, GaussianDP, Laplace, Matrix, Prior, PureDP, SubsetSelection, Threat, assess
+from dprisk import (
+    GRR,
+    OUE,
+    ApproxDP,
+    Density,
+    Gaussian,
+    GaussianDP,
+    Laplace,
+    Matrix,
+    Prior,
+    PureDP,
+    SubsetSelection,
+    Threat,
+    assess,
+)
 from dprisk.attacks.one_record import estimate_exposure
 from dprisk.errors import DpriskError
 from dprisk.exact.record import compared_with, exposure, exposures
+from dprisk.guarantees import RenyiDP
 from dprisk.mechanisms import SHE, SetProtocol, VectorGaussian, VectorLaplace
 from dprisk.mechanisms.numbers.additive import Additive
 from dprisk.types import FloatArray, IntArray
@@ -274,3 +289,22 @@ def test_the_command_tells_of_a_record(
     code, _, wrong = run(capsys, monkeypatch, *line, "hiv")
     assert code != 0
     assert wrong == "Error: There is no record 'hiv' among 2; is it HIV?\n"
+
+
+def test_a_bound_that_excludes_nothing_is_no_fact() -> None:
+    """Randomised response keeps these promises, and none of its reports makes anybody certain."""
+    for guarantee in (ApproxDP(0.1, 1e-9), GaussianDP(0.01)):
+        told = assess(guarantee, Threat(Prior.uniform(3))).of(1)
+        assert told.largest_posterior == 1.0
+        assert "certain" not in told.sentence()
+
+
+def test_a_record_of_a_guarantee_for_adding_or_removing() -> None:
+    threat = Threat(Prior.uniform(4))
+    told = assess(PureDP(1.0, "add-remove"), threat).of(2)
+    assert told.advantage == pytest.approx(0.75 * (1 - 2 * float(PureDP(1.0).tradeoff(0.5))), abs=1e-12)
+    assert told.rows[-1][2].startswith("(1 - prior)(1 - 2 f(1/2))")
+    renyi = RenyiDP([2, 4, 8, 32], [0.01, 0.02, 0.05, 0.2], relation="add-remove")
+    assert 0 < assess(renyi, threat).of(0).advantage < 0.2
+    with pytest.raises(DpriskError, match="can be listed"):
+        assess(PureDP(1.0), Threat.reconstruction(Density.uniform(), within=0.1)).of(0.5)

@@ -123,7 +123,7 @@ SENTENCES = [
     answer(
         lambda: assess(Gaussian(5, 0.5), Threat(Prior.uniform(5))).of(4),
         "An attacker who looks for record 4 says yes to 761 of 1000 people who have it, and to 409 of 1000 taken at "
-        "random: 352 more. A report can make it all but certain of that, up from 20 %.",
+        "random: 352 more. Some report, however rare, makes it all but certain of that, up from 20 %.",
     ),
     answer(
         lambda: assess(PureDP(1.0), Threat(ILLNESSES)).of("HIV"),

@@ -46,8 +46,7 @@ class Losses:
         """
         start = max(0, 1 - self.first)
         losses, mass = self.values[start:], self.mass[start:]
-        above = np.append(np.cumsum(mass[::-1])[::-1], 0.0)
-        other = np.append(np.cumsum((mass * np.exp(-losses))[::-1])[::-1], 0.0)
+        above, other = (np.append(_from_the_end(part), 0.0) for part in (mass, mass * np.exp(-losses)))
         epsilons = np.append(0.0, losses)
         deltas = self.infinite + above - np.exp(np.minimum(epsilons, 700.0)) * other + 8 * ULP * above
         return epsilons, np.minimum.accumulate(np.clip(deltas, self.infinite, 1.0))
@@ -89,6 +88,11 @@ def _log_moment(mass: FloatArray, order: float) -> float:
     exponent = order * np.arange(mass.size)
     largest = max(0.0, float(exponent[-1]))
     return largest + math.log(_sum(mass * np.exp(exponent - largest)) + 1e-300)
+
+
+def _from_the_end(array: FloatArray) -> FloatArray:
+    """Sums from each entry on, added up in a wider type: millions of entries lose digits otherwise."""
+    return np.cumsum(array[::-1], dtype=np.longdouble)[::-1].astype(float)
 
 
 def _sum(array: FloatArray) -> float:

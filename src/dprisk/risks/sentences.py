@@ -67,11 +67,12 @@ def of_record(record: str, among: str, yes: float | None, advantage: float, is_e
     return f"{_estimated(f'A{who}', is_estimate)} {told}: {'about ' if is_estimate else ''}{_count(more)} more."
 
 
-def of_belief(prior: float, most: float) -> str:
-    """How far a report can move a belief."""
+def of_belief(prior: float, most: float, is_bound: bool = False) -> str:
+    """How far a report can move a belief; empty where nothing can be said, as of a bound that excludes nothing."""
     before = f"up from {100 * prior:.3g} %"
     if most > NEARLY_ONE:
-        return f"A report can make it all but certain of that, {before}."
+        possible = not (is_bound or prior > NEARLY_ONE)
+        return f"Some report, however rare, makes it all but certain of that, {before}." if possible else ""
     return f"No report makes it more than {significant_up(100 * most, 3)} % sure of that, {before}."
 
 

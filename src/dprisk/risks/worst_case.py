@@ -1,6 +1,7 @@
 """The risk of a guarantee: every bound that applies, and the tightest."""
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -8,7 +9,7 @@ from typing import Any, Literal
 from dprisk import bounds
 from dprisk.answers import Row
 from dprisk.bounds.add_remove import record_left_out
-from dprisk.errors import ThreatError, as_whole, require
+from dprisk.errors import GuaranteeError, ThreatError, as_whole, require
 from dprisk.exact.record import Exposure, compared_with
 from dprisk.guarantees import Guarantee
 from dprisk.mechanisms import Mechanism, OnAttribute
@@ -116,15 +117,20 @@ class WorstCase(Assessment):
         tau_z <= (1 - w) TV, and the belief in it rises to at most w E / (1 + w (E - 1)). From a guarantee for adding or
         removing one also tau_z <= (1 - w)(1 - 2 f(1/2)).
         """
-        number, replaced = self.threat.prior.find(record), self.guarantee.replaced
+        self.threat.require_listed()
+        number = self.threat.prior.find(record)
         weight = float(compared_with(self.threat, number)[number])
-        least = math.exp(-replaced.epsilon_at(0.0))
-        belief = weight / (weight + (1 - weight) * least) if weight > 0 else 0.0
-        most = (1 - weight) * replaced.total_variation
+        most, belief, by = math.inf, 1.0, ""
         if self.guarantee.relation == "add-remove":
-            most = min(most, record_left_out(self.guarantee, weight))
+            most, by = record_left_out(self.guarantee, weight), "(1 - prior)(1 - 2 f(1/2)), theory 3.8"
+        with suppress(GuaranteeError):  # Renyi DP says too little about replacing a record
+            replaced = self.guarantee.replaced
+            if (other := (1 - weight) * replaced.total_variation) < most:
+                most, by = other, "(1 - prior) times the total variation of replacing a record, theory 3.8"
+            least = math.exp(-replaced.epsilon_at(0.0))
+            belief = weight / (weight + (1 - weight) * least) if weight > 0 else 0.0
         advantage, posterior = (min(1.0, value * (1 + UPWARDS)) for value in (most, belief))
-        return RecordRisk(self.about, self.threat, number, Exposure(advantage, None, posterior))
+        return RecordRisk(self.about, self.threat, number, Exposure(advantage, None, posterior), by)
 
     def sentence(self) -> str:
         who = sentences.attacker(self.threat)
