@@ -228,7 +228,7 @@ def echoed(given: Options, size: int) -> Options:
     written = {
         name: value.name if isinstance(value, Entry) else str(value) if isinstance(value, Path) else value
         for name, value in given.items()
-        if value is not None
+        if value is not None and value != ()
     }
     return written | {"size": size}
 

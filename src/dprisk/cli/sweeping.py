@@ -49,7 +49,9 @@ def with_ranges(sections: Sections, points: int) -> Sections:
 
 def take_ranges(given: Options) -> dict[str, tuple[float, ...]]:
     """The options that were given several numbers; what reads the rest sees the first of them."""
-    ranges = {name: value for name, value in given.items() if isinstance(value, tuple) and name != "prior"}
+    ranges = {
+        name: value for name, value in given.items() if isinstance(value, tuple) and name not in ("prior", "record")
+    }
     given.update({name: numbers[0] for name, numbers in ranges.items()})
     return ranges
 
