@@ -285,6 +285,18 @@ def test_the_command_tells_of_a_record(
     assert float(lines[0]["value"]) == truth.yes_on_record
 
 
+@pytest.mark.parametrize(("size", "is_told"), [(20, False), (5000, True)])
+def test_what_is_left_out_for_many_records_is_said(
+    size: int, is_told: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = ["assess", "--mechanism", "grr", "--epsilon", "1", "--size", str(size), "--prior", "zipf"]
+    shown = run(capsys, monkeypatch, *line)[1]
+    assert ("--record, risk.of(...)" in shown) is is_told
+    assert ("bound on advantage" in shown) is ("most at risk" in shown) is not is_told
+    assert "looks for record 7 " in run(capsys, monkeypatch, *line, "--record", "7")[1]
+    assert "Bounds that apply" in run(capsys, monkeypatch, *line, "--bounds")[1]
+
+
 def test_a_record_is_found_by_how_it_is_written() -> None:
     prior = Prior.uniform(5, [("f", "NO"), ("f", "yes"), ("m", "no"), ("m", 250.83), ("M", "Other")])
     for text, place in (

@@ -631,6 +631,9 @@ def test_what_can_only_be_estimated_is_calibrated_by_its_guarantee() -> None:
     assert found.advantage == assess(found.subject.guarantee(), threat).advantage <= 0.05
     assert assess(found.subject, threat, runs=20_000).advantage_interval[1] <= 0.05
     assert ("at most: the worst that the guarantee allows") in [row[2] for row in found.rows]
+    assert found.sentence().endswith(" or less (by its guarantee; less noise may do).")
+    kept = calibrate(mechanism, threat, epsilon=(1.0, 1e-5))
+    assert kept.sentence() == "To keep (1, 1e-05)-DP, choose epsilon 1 or less: Laplace noise of scale 2 or more."
 
 
 def threat_on(*known: str) -> Threat:

@@ -153,6 +153,11 @@ SENTENCES = [
         "To keep the advantage at or below 10 points, choose epsilon 2.5 or less.",
     ),
     answer(
+        lambda: calibrate(Laplace([0, 4, 10], 2.0), epsilon=0.5),
+        "To keep epsilon <= 0.5, choose epsilon 0.5 or less: Laplace noise of scale 20 or more on a scale from 0 to "
+        "10.",
+    ),
+    answer(
         lambda: audit(GRR(4, 2.0), claim=1.0, runs=2000),
         "GRR(size=4, epsilon=2) breaks its promise of epsilon 1: its true epsilon is at least 1.881 (99 % confidence).",
     ),
