@@ -301,7 +301,8 @@ def _goal(name: str, goal: Any, threat: Threat | None) -> tuple[Measure, float, 
 
 def _risk_goal(name: str, goal: Any, threat: Threat | None) -> tuple[Measure, float, str]:
     limit = as_number(f"The tolerated {name}", goal)
-    require(0 < limit <= 1, f"The tolerated {name} must lie in (0, 1], got {limit}")
+    percent = f"; {limit:g} {'points' if name == 'advantage' else '%'} are {limit / 100:g}" if 1 < limit <= 100 else ""
+    require(0 < limit <= 1, f"The tolerated {name} must lie in (0, 1], got {limit:g}{percent}")
     if threat is None:
         require(name == "advantage", "A tolerated success needs a threat: success at what?", ParameterError)
         return _total_variation, limit, f"advantage <= {limit:g}"

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,28 @@ class Number(click.ParamType[float]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """The number that a text is."""
         try:
-            return self.kind(value)
+            number = float(value)
+            if self.kind is float:
+                return number
+            return int(value) if isinstance(value, int) or "e" not in value.casefold() else _whole(number)
         except ValueError:
-            self.fail(f"{value!r} is not a {'whole ' if self.kind is int else ''}number.", param, ctx)
+            kind = "whole number" if self.kind is int else "number"
+            self.fail(f"{value!r} is not a {kind}{in_percent(value)}.", param, ctx)
+
+
+def _whole(number: float) -> int:
+    """The whole number that 1e4 is."""
+    if not number.is_integer():
+        raise ValueError
+    return int(number)
+
+
+def in_percent(text: str) -> str:
+    """What to write instead of a number in percent, if it is one; nothing otherwise."""
+    with suppress(ValueError):
+        if text.strip().endswith("%"):
+            return f"; write {float(text.strip()[:-1]) / 100:g}"
+    return ""
 
 
 class Command(click.Command):
