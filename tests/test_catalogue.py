@@ -7,6 +7,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,10 @@ from dprisk.catalogue import (
     Entry,
     Option,
 )
+from dprisk.cli.assess import assess_command, calibrate_command
+from dprisk.cli.audit import audit_command
 from dprisk.cli.options import Command
+from dprisk.cli.plot import plot_command
 from dprisk.cli.progress import live
 from dprisk.errors import DpriskError, ParameterError
 from dprisk.mechanisms import ConcreteHashing, DiscreteGaussian, GaussianNoise, LaplaceNoise, LocalHashing
@@ -405,7 +409,7 @@ def test_help_fits_the_terminal(
     assert max(map(len, out.splitlines())) <= 80
     assert out.count("--help") == 1
     if command in ("assess", "calibrate", "audit"):
-        assert f"Examples:\n  dprisk {command} --" in out
+        assert f"Examples (files: docs/examples):\n  dprisk {command} --" in out
         assert all(f"  {entry.name} " in out and entry.title in out for entry in MECHANISMS)
 
 
@@ -443,6 +447,18 @@ def test_the_shell_completes_names(capsys: pytest.CaptureFixture[str], monkeypat
         code, out, _ = run(capsys, monkeypatch)
         assert code == 0
         assert {line.split(",")[1] for line in out.split()} == expected
+
+
+@pytest.mark.parametrize("make", [assess_command, calibrate_command, audit_command, plot_command])
+def test_the_examples_of_the_help_name_files_that_exist(make: Callable[[], Command]) -> None:
+    read = [
+        path
+        for example in make().examples
+        for option, path in pairwise(example.split())
+        if option in ("--prior", "--data", "--release", "--outputs") and "." in path
+    ]
+    assert read
+    assert [path for path in read if not (Path(__file__).parents[1] / "docs" / "examples" / path).is_file()] == []
 
 
 @pytest.mark.parametrize(

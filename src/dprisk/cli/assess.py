@@ -65,11 +65,12 @@ def assess_command() -> Command:
     }
     examples = (
         "--mechanism grr --epsilon 2 --size 100",
-        "--mechanism laplace --epsilon 1 --prior hours.csv --within 5",
+        "--mechanism oue --epsilon 1 --prior illnesses.csv --record HIV",
+        "--mechanism laplace --epsilon 1 --size 100 --within 5",
         "--guarantee pure --epsilon 1 --size 10 --knows all",
         "--mechanism oue --epsilon 1 --data clinic.csv --column illness",
         "--mechanism grr --epsilon 0.1..5 --size 100",
-        "--release survey.toml --csv",
+        "--release histogram.toml --csv",
     )
     return Command("assess", _assess, with_ranges(sections, POINTS), REGISTERS, examples)
 
@@ -95,7 +96,7 @@ def calibrate_command() -> Command:
     }
     examples = (
         "--mechanism grr --size 100 --advantage 0.05",
-        "--mechanism gaussian --prior hours.csv --advantage 0.05",
+        "--mechanism gaussian --prior adult-hours.csv --advantage 0.05",
         "--guarantee zcdp --size 10 --knows all --advantage 0.1",
     )
     return Command("calibrate", _calibrate, sections, REGISTERS, examples)

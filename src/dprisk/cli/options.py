@@ -93,7 +93,7 @@ class Command(click.Command):
         """What it does, then examples, which are not wrapped so that they can be copied."""
         super().format_help_text(context, formatter)
         if self.examples:
-            with formatter.section("Examples"):
+            with formatter.section("Examples (files: docs/examples)"):
                 formatter.write("".join(f"  dprisk {self.name} {example}\n" for example in self.examples))
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
