@@ -26,12 +26,12 @@ from dprisk import (
     assess,
     exact,
 )
-from dprisk.attacks import MostCommon, OptimalAttack, make
+from dprisk.attacks import NAMED, MostCommon, OptimalAttack, fitting, make
 from dprisk.attacks.estimate import estimate_best, measure
 from dprisk.errors import DpriskError
 from dprisk.exact import theorem
 from dprisk.exact.closed_forms import randomised_response
-from dprisk.mechanisms import BLH, SHE, SetProtocol, VectorGaussian
+from dprisk.mechanisms import BLH, SHE, Mechanism, SetProtocol, VectorGaussian
 from dprisk.threat.success import Distances, Success
 from dprisk.types import BoolArray, FloatArray, IntArray
 from tests.naive import attack_values
@@ -240,6 +240,10 @@ def test_an_attack_that_says_nothing_of_itself_is_measured_and_marked() -> None:
         (lambda: assess(GRR(3, 1.0), Threat(Prior.uniform(3)), attack=3), "has a method `guess`, not 3"),  # type: ignore[call-overload]
         (lambda: assess(GRR(3, 1.0), Threat(Prior.uniform(3)), attack="UNIX"), "There is no attack 'UNIX'"),
         (lambda: assess(OUE(3, 1.0), Threat(Prior.uniform(3)), attack="UNI"), "guesses the output itself"),
+        (
+            lambda: assess(OUE(3, 1.0), Threat(Prior.uniform(3)), attack="UNI"),
+            r"^The attack UNI does not fit OUE\(size=3, epsilon=1\)\. .* Attacks that fit: OPTIMAL, .*\bOUE\b",
+        ),
         (lambda: assess(GRR(3, 1.0), Threat(Prior.uniform(4)), attack=MostCommon([1, 0, 0])), "must be the same"),
     ],
 )
@@ -247,6 +251,18 @@ def test_a_wrong_attack_gets_one_sentence(asked: Any, message: str) -> None:
     with pytest.raises(DpriskError, match=message) as told:
         asked()
     assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("mechanism", [GRR(4, 1.0), OUE(4, 1.0), Gaussian(4, 1.0)])
+def test_attacks_that_are_said_to_fit_do(mechanism: Mechanism) -> None:
+    threat = Threat(Prior.zipf(4))
+    names = fitting(mechanism, threat)
+    for attack in NAMED:
+        if attack.name in names:
+            assert assess(mechanism, threat, attack=attack.name, runs=100).attack == attack.name
+        else:
+            with pytest.raises(DpriskError):
+                make(attack.name, mechanism, threat)
 
 
 def test_the_command_tells_of_an_attack(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -421,3 +421,10 @@ def test_a_calibration_says_what_has_no_answer(
     told = json.loads(out)
     assert told["epsilon"] == pytest.approx(0.0779615, rel=1e-5)
     assert "strongest noise" in told["without_answer"]["membership"]
+
+
+def test_a_whole_number_may_have_an_exponent(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = ("assess", "--mechanism", "grr", "--epsilon", "1", "--size")
+    assert run(capsys, monkeypatch, *line, "1e1") == run(capsys, monkeypatch, *line, "10")

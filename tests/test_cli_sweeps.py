@@ -73,7 +73,7 @@ UNIFORM = Threat(Prior.uniform(9))
                 Laplace(101, 4.0),
                 Threat(Prior.from_csv(HOURS)),
                 within=[0, 40],
-                prior={HOURS: Prior.from_csv(HOURS), "uniform": Prior.uniform(101, range(101))},
+                prior={"adult-hours.csv": Prior.from_csv(HOURS), "uniform": Prior.uniform(101, range(101))},
             ),
         ),
         (f"plot --release {RELEASE} --prior uniform --prior zipf --runs 200", lambda: _of_the_release()),

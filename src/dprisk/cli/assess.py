@@ -27,10 +27,12 @@ from dprisk.cli.subjects import Described, described
 from dprisk.cli.sweeping import INTERRUPTED, show_sweep, swept, take_ranges, with_ranges
 from dprisk.cli.tables import show, show_bounds
 from dprisk.errors import require
+from dprisk.threat.prior import written
 
 REGISTERS = (MECHANISMS, GUARANTEES)
 POINTS = 11  # of a range that does not say how many
 FEW_RECORDS = 100  # up to which JSON tells of each
+LOOKED_FOR = ("yes_on_record", "yes_on_others", "prior", "largest_posterior")  # told in CSV of a record by --record
 AS_DATA = (
     option("json", bool, "Print JSON instead of a table."),
     option("csv", bool, "Print CSV instead of a table: a line for each number, and one for each record."),
@@ -47,7 +49,13 @@ def assess_command() -> Command:
             option("runs", int, "How many outputs to draw where the exact value is out of reach and is estimated."),
             option("seed", int, "A whole number that fixes what is drawn; 0 if left out."),
             option("thorough", bool, "Also try the slow bounds when there are many records."),
-            option("record", str, "Tell as well what an attacker gains who looks for this record.", metavar="LABEL"),
+            option(
+                "record",
+                str,
+                "Tell as well what an attacker gains who looks for this record; give it again for another.",
+                metavar="LABEL",
+                multiple=True,
+            ),
             option(
                 "attack", str, "Tell what this attack of `dprisk catalogue` gains, not the best one.", metavar="NAME"
             ),
@@ -57,11 +65,12 @@ def assess_command() -> Command:
     }
     examples = (
         "--mechanism grr --epsilon 2 --size 100",
-        "--mechanism laplace --epsilon 1 --prior hours.csv --within 5",
+        "--mechanism oue --epsilon 1 --prior illnesses.csv --record HIV",
+        "--mechanism laplace --epsilon 1 --size 100 --within 5",
         "--guarantee pure --epsilon 1 --size 10 --knows all",
         "--mechanism oue --epsilon 1 --data clinic.csv --column illness",
         "--mechanism grr --epsilon 0.1..5 --size 100",
-        "--release survey.toml --csv",
+        "--release histogram.toml --csv",
     )
     return Command("assess", _assess, with_ranges(sections, POINTS), REGISTERS, examples)
 
@@ -87,7 +96,7 @@ def calibrate_command() -> Command:
     }
     examples = (
         "--mechanism grr --size 100 --advantage 0.05",
-        "--mechanism gaussian --prior hours.csv --advantage 0.05",
+        "--mechanism gaussian --prior adult-hours.csv --advantage 0.05",
         "--guarantee zcdp --size 10 --knows all --advantage 0.1",
     )
     return Command("calibrate", _calibrate, sections, REGISTERS, examples)
@@ -117,26 +126,26 @@ def _assess(**given: Any) -> None:
         tell("comparing with bounds")
         worst = risk.bounds if isinstance(risk, Risk) and all_bounds else risk
         values = worst.on_advantage.values + worst.on_success.values if isinstance(worst, WorstCase) else ()
-        looked_for = None if given["record"] is None else risk.of(given["record"])
-        more: dict[str, Any] = {} if looked_for is None else {"record": looked_for.to_dict()}
+        looked_for = [risk.of(record) for record in given["record"]]
+        more: dict[str, Any] = {"looked_for": [it.to_dict() for it in looked_for]} if looked_for else {}
         more |= {"bounds": [value.to_dict() for value in values]} if all_bounds else {}
         finish = _ready(risk, form, given, asked.about, more)
     finish()
-    if form == "table" and looked_for is not None:
-        show(looked_for)
+    for one in looked_for if form == "table" else ():
+        show(one)
     if form == "table" and all_bounds:
         show_bounds(values)
 
 
 def _require_one_question(given: Options, all_bounds: bool, over_ranges: bool) -> None:
     """Refuse options that do not go together."""
-    for name, other in (("record", given["record"] is not None), ("bounds", all_bounds)):
+    for name, other in (("record", bool(given["record"])), ("bounds", all_bounds)):
         alone = given["attack"] is None or not other
         require(alone, f"--attack and {flag(name)} are two questions: ask one at a time.")
     for name in ("runs", "seed", "attack"):
         require(given["guarantee"] is None or given[name] is None, f"{flag(name)} is for mechanisms only.")
     for name in ("record", "attack"):
-        one = given[name] is None or not over_ranges
+        one = not given[name] or not over_ranges
         require(one, f"{flag(name)} is about one release: leave it out, or the range.")
 
 
@@ -190,6 +199,11 @@ def _form(given: Options) -> str:
     return "json" if as_json else "csv" if as_csv else "table"
 
 
+def readable_label(record: Any) -> Any:
+    """A row as it is written; anything else as it is."""
+    return written(record) if isinstance(record, tuple) else record
+
+
 def _ready(
     answer: Assessment | Calibration,
     form: str,
@@ -202,11 +216,14 @@ def _ready(
         told = answer.to_dict() | {"inputs": echoed(given, answer.threat.prior.size if answer.threat else 0)}
         told["about"] = about
         if answer.threat and answer.threat.prior.size <= FEW_RECORDS:
-            told["records"] = [{"record": record, what: value} for what, record, value in answer.of_records()]
+            told["records"] = [line | {"record": readable_label(line["record"])} for line in answer.by_record()]
         return partial(print_json, told | (more or {}))
     if form == "csv":
-        lines = [(f"bound on {it['bounds']}: {it['name']}", None, it["value"]) for it in (more or {}).get("bounds", ())]
-        return partial(print_csv, answer.table() + [dict(zip(COLUMNS, line, strict=True)) for line in lines])
+        also = more or {}
+        lines = [(f"bound on {it['bounds']}: {it['name']}", None, it["value"]) for it in also.get("bounds", ())]
+        lines += [(what, it["record"], it[what]) for it in also.get("looked_for", ()) for what in LOOKED_FOR]
+        table = answer.table() + [dict(zip(COLUMNS, line, strict=True)) for line in lines]
+        return partial(print_csv, [line | {"record": readable_label(line["record"])} for line in table])
     _ = answer.rows  # computes what they show
 
     def print_all() -> None:

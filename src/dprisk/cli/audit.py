@@ -95,7 +95,7 @@ def audit_command() -> Command:
     examples = (
         "--mechanism oue --epsilon 2 --size 100",
         "mypackage.noise:privatise --records 0..9 --claim 1",
-        "--outputs runs.csv --claim 1",
+        "--outputs reports.csv --claim 1",
     )
     return Command("audit", _audit, sections, (MECHANISMS,), examples)
 

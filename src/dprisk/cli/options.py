@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,28 @@ class Number(click.ParamType[float]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """The number that a text is."""
         try:
-            return self.kind(value)
+            number = float(value)
+            if self.kind is float:
+                return number
+            return int(value) if isinstance(value, int) or "e" not in value.casefold() else _whole(number)
         except ValueError:
-            self.fail(f"{value!r} is not a {'whole ' if self.kind is int else ''}number.", param, ctx)
+            kind = "whole number" if self.kind is int else "number"
+            self.fail(f"{value!r} is not a {kind}{in_percent(value)}.", param, ctx)
+
+
+def _whole(number: float) -> int:
+    """The whole number that 1e4 is."""
+    if not number.is_integer():
+        raise ValueError
+    return int(number)
+
+
+def in_percent(text: str) -> str:
+    """What to write instead of a number in percent, if it is one; nothing otherwise."""
+    with suppress(ValueError):
+        if text.strip().endswith("%"):
+            return f"; write {float(text.strip()[:-1]) / 100:g}"
+    return ""
 
 
 class Command(click.Command):
@@ -73,7 +93,7 @@ class Command(click.Command):
         """What it does, then examples, which are not wrapped so that they can be copied."""
         super().format_help_text(context, formatter)
         if self.examples:
-            with formatter.section("Examples"):
+            with formatter.section("Examples (files: docs/examples)"):
                 formatter.write("".join(f"  dprisk {self.name} {example}\n" for example in self.examples))
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
@@ -228,7 +248,7 @@ def echoed(given: Options, size: int) -> Options:
     written = {
         name: value.name if isinstance(value, Entry) else str(value) if isinstance(value, Path) else value
         for name, value in given.items()
-        if value is not None
+        if value is not None and value != ()
     }
     return written | {"size": size}
 

@@ -49,8 +49,7 @@ def described(given: Options, template: bool = False, ranges: Mapping[str, Any] 
     if not isinstance(made, Mechanism):
         return Described(made, threat)
     if survey is not None:
-        about = f"{survey.describe()}; the prior is how common each row is in {given['data']}"
-        return Described(survey.randomised(made), threat, about)
+        return Described(survey.randomised(made), threat, _about(survey, given))
     return Described(made, threat, WHOLE_RECORD if given["knows"] not in ("none", "all") else "")
 
 
@@ -83,14 +82,34 @@ def read_survey(given: Options) -> Survey | None:
     if given["data"] is None:
         require(given["column"] is None, "--column is a column of a table: give that as --data.")
         return None
-    for name in ("size", "prior"):
-        require(given[name] is None, f"{flag(name)} has no meaning with --data: it follows from the table.")
+    require(given["size"] is None, "--size has no meaning with --data: it follows from the table.")
+    require(
+        given["prior"] in (None, "uniform"),
+        f"With --data the prior is how common each row is, or --prior uniform; got {given['prior']}.",
+    )
     if given["column"] is None:
         fail(f"--column is missing: what is randomised? Of {given['data']}, {CsvFile.open(given['data']).described}.")
     known = (
         given["knows"] if given["knows"] in ("none", "all") else [name.strip() for name in given["knows"].split(",")]
     )
-    return Survey.from_csv(given["data"], given["column"], known)
+    survey = Survey.from_csv(given["data"], given["column"], known)
+    return survey if given["prior"] is None else survey.uniform()
+
+
+def _about(survey: Survey, given: Options) -> str:
+    """What follows from the table, and what the prior is; a warning where the prior says it all."""
+    told, rows = f"{survey.describe()}; the prior is", survey.groups
+    if given["prior"] is not None:
+        known = ""
+        if len(rows) > 1:
+            known = f" in each of {len(rows)} groups, which are as common as in {given['data']}"
+        return f"{told} uniform: every value of {survey.column} is equally likely{known}"
+    settled = sum(1 for possible in rows.values() if possible == 1)
+    warning = ""
+    if settled and rows.total() > 1:
+        hold = f"{settled} of {len(rows)} groups {'holds' if settled == 1 else 'hold'} one possible row"
+        warning = f". {hold}: the prior from the file already tells their value"
+    return f"{told} how common each row is in {given['data']}{warning}"
 
 
 def survey_threat(given: Options, entry: Entry | None, survey: Survey) -> Threat:

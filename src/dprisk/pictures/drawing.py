@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import textwrap
 from contextlib import AbstractContextManager
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH, HEIGHT, BAR, LETTER = 4.6, 3.4, 0.34, 0.08  # inches: of a panel, a bar and a letter
+AXIS, NAMES = 0.8, 2.6  # inches at the left of a heading: what the numbers of an axis take, and the names of bars
 ACROSS = 3  # panels side by side
 FONT, LINE = 9.5, 1.3  # points, and the height of a line of text in font sizes
 BESIDE = 1.06  # where labels begin, in widths of the axes
@@ -111,7 +113,7 @@ def _panels(picture: Picture) -> int:
 def _drawn(picture: Picture, figure: Figure) -> list[Axes]:
     """The picture in a figure of the size that it needs."""
     if isinstance(picture, Bars):
-        figure.set_size_inches(6.4, 0.9 + BAR * len(picture.bars))
+        figure.set_size_inches(6.4, 1.1 + BAR * len(picture.bars))
         axes = [figure.add_subplot()]
     else:
         count = _panels(picture)
@@ -141,11 +143,12 @@ def _fill(picture: Picture, axes: list[Axes]) -> None:
     for ax, panel in zip(axes, picture.panels, strict=True):
         _curves(picture, panel, ax)
     if len(axes) == 1:
-        axes[0].set_title(picture.heading)
+        axes[0].set_title(_wrapped(picture.heading, axes[0], AXIS))
     else:
         for ax, panel in zip(axes, picture.panels, strict=True):
             ax.set_title(panel.title)
-        axes[0].get_figure(root=True).suptitle(picture.heading, x=0.01, ha="left", fontsize=FONT + 1.5)  # type: ignore[union-attr]
+        heading = _wrapped(picture.heading, axes[0], AXIS)
+        axes[0].get_figure(root=True).suptitle(heading, x=0.01, ha="left", fontsize=FONT + 1.5)  # type: ignore[union-attr]
     _place(picture, axes)
 
 
@@ -266,4 +269,11 @@ def _bars(picture: Bars, ax: Axes) -> None:
     ax.invert_yaxis()
     ax.set_xlim(left=min(0.0, *(bar.value for bar in picture.bars)))
     ax.xaxis.set_major_formatter(_number)
-    ax.set_title(picture.heading)
+    ax.set_title(_wrapped(picture.heading, ax, NAMES))
+
+
+def _wrapped(heading: str, ax: Axes, before: float) -> str:
+    """A heading in as many lines as it takes in the figure, of which so many inches at the left are not for it."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    return textwrap.fill(heading, int((figure.get_size_inches()[0] - before) / LETTER), break_on_hyphens=False)

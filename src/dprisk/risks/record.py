@@ -136,7 +136,7 @@ class RecordRisk(Answer):
 
     def to_dict(self) -> dict[str, Any]:
         return super().to_dict() | {
-            "record": self.record if isinstance(self.record, bool | int | float | str) else str(self.record),
+            "record": self.record if isinstance(self.record, bool | int | float | str) else written(self.record),
             "exact": self.exact,
             "estimate": self.estimate.to_dict() if self.estimate else None,
             "numerical_error": self.exposure.error if self.exact else None,

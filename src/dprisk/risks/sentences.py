@@ -1,8 +1,9 @@
 """Risks in a sentence that counts people: one rule for all of them.
 
 Where both rates of an attacker are known, both are told, of so many people who took part and of as many who did not;
-then their difference, which is what taking part adds. Rounded numbers add up as well. Where only bounds are known, each
-is told as the most there is. An attacker who knows the whole record guesses nothing: it recognises, or mistakes.
+then their difference, which is what taking part adds. Of the three the first and the last are rounded, as a table has
+them, and the second is their difference, so that what is said adds up. Where only bounds are known, each is told as the
+most there is. An attacker who knows the whole record guesses nothing: it recognises, or mistakes.
 """
 
 import math
@@ -18,8 +19,8 @@ def of_rates(
 ) -> str:
     """How often somebody (`who` begins the sentence) is right, or `can` be, about participants and about others."""
     people = round_number_of_people(abs(advantage))
-    other, more = round((right - advantage) * people), round(advantage * people)
-    took_part, others = _of(max(0, other + more), people), _of(max(0, other), people)
+    number, more = round(right * people), round(advantage * people)
+    took_part, others = _of(number, people), _of(max(0, number - more), people)
     if _is_membership(threat):
         recognised = f"{'can recognise' if can else 'recognises'} {took_part} who took part"
         told = f"{recognised}, and mistakes {others} who did not for participants"
@@ -62,8 +63,8 @@ def of_record(record: str, among: str, yes: float | None, advantage: float, is_e
             f"says yes to at most {most} more of {_count(people)} people who have it than of {_count(people)} {among}"
         )
         return f"Whatever the mechanism, a{who} {told}."
-    other, more = round(max(0.0, yes - advantage) * people), round(advantage * people)
-    told = f"says yes to {_of(other + more, people)} people who have it, and to {_of(other, people)} {among}"
+    number, more = round(yes * people), round(advantage * people)
+    told = f"says yes to {_of(number, people)} people who have it, and to {_of(max(0, number - more), people)} {among}"
     return f"{_estimated(f'A{who}', is_estimate)} {told}: {'about ' if is_estimate else ''}{_count(more)} more."
 
 
@@ -80,7 +81,8 @@ def attacker(threat: Threat) -> str:
     """The attacker of a threat, as a sentence begins."""
     if threat.knows.is_none:
         return "An attacker"
-    return f"An attacker who knows everybody's {'record' if threat.knows.is_all else 'group'}"
+    known = "record" if threat.knows.is_all else threat.knows.attributes_in_words or "group"
+    return f"An attacker who knows everybody's {known}"
 
 
 def _is_membership(threat: Threat) -> bool:
