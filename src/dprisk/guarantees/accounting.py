@@ -35,7 +35,8 @@ def dp_sgd(
     and curve are those for adding or removing a record, unless `relation` says "replace-one": then two clipped
     gradients are up to two norms apart (theory, correction 1). Bounds take whichever says more. Full batches are one
     Gaussian mechanism, exactly. The accountant rounds up, by about grid^2 times steps in total variation: below that, a
-    finer `grid` tells more.
+    finer `grid` tells more. Where there is so little noise that losses spread too far for the grid, it takes a coarser
+    one, which rounds up more.
     """
     return from_opacus([(noise_multiplier, sample_rate, steps)], relation, grid)
 
