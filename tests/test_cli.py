@@ -302,6 +302,32 @@ def test_dp_sgd_is_calibrated_by_the_tighter_relation(
         assert told["noise_multiplier"] == pytest.approx(noise, abs=0.006)
 
 
+@pytest.mark.parametrize("goal", [("--to-epsilon", "3", "--to-delta", "1e-5"), ("--tpr", "0.1", "--fpr", "0.01")])
+def test_a_goal_that_depends_on_no_attacker_needs_no_records(
+    goal: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = ["calibrate", "--guarantee", "dpsgd", "--sample-rate", "1", "--steps", "100", *goal, "--json"]
+    alone, among = (json.loads(run(capsys, monkeypatch, *said, *more)[1]) for more in ([], ["--size", "10"]))
+    assert alone["noise_multiplier"] == among["noise_multiplier"]
+    assert "size" not in alone["inputs"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "assess --guarantee pure --epsilon 1",
+        "calibrate --guarantee dpsgd --sample-rate 1 --steps 9 --advantage 0.1",
+        "calibrate --guarantee pure --to-epsilon 1 --knows all",
+    ],
+)
+def test_who_has_a_guarantee_is_not_asked_for_the_size_of_the_data(
+    said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, _, err = run(capsys, monkeypatch, *said.split())
+    assert code == 2
+    assert "among how many possible records does the attacker look for this person's? (not the size of the data" in err
+
+
 def test_noise_is_calibrated(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     told = json.loads(
         run(

@@ -23,7 +23,7 @@ from dprisk.cli.options import (
 )
 from dprisk.cli.printing import print_csv, print_json, say
 from dprisk.cli.progress import waiting
-from dprisk.cli.subjects import Described, described
+from dprisk.cli.subjects import Described, described, guarantee_alone
 from dprisk.cli.sweeping import INTERRUPTED, show_sweep, swept, take_ranges, with_ranges
 from dprisk.cli.tables import show, show_bounds
 from dprisk.errors import require
@@ -166,20 +166,22 @@ def _calibrate(**given: Any) -> None:
         "Give exactly one goal: --advantage, --success, --tpr with --fpr, or --to-epsilon (with --to-delta).",
     )
     with waiting("Calibrating") as tell:
-        asked = described(given, template=True)
+        alone: Any = None if goals[0] in ("advantage", "success") else guarantee_alone(given)
+        asked = described(given, template=True) if alone is None else None
+        subject, threat, about = (asked.subject, asked.threat, asked.about) if asked else (alone, None, "")
         found = calibrate(
-            asked.subject,
-            asked.threat,
+            subject,
+            threat,
             advantage=given["advantage"],
             success=given["success"],
             tpr_at_fpr=None if given["tpr"] is None else (given["tpr"], given["fpr"]),
             epsilon=None if given["to_epsilon"] is None else (given["to_epsilon"], given["to_delta"] or 0.0),
             progress=lambda tried, measured: tell(
-                f"{asked.subject.parameter.name} {tried:.4g} has {goals[0]} {measured:.4g}"
+                f"{subject.parameter.name} {tried:.4g} has {goals[0]} {measured:.4g}"
             ),
         )
         tell(f"{found.parameter} {found.value:.4g} found, comparing it with other ways to calibrate")
-        finish = _ready(found, form, given, asked.about)
+        finish = _ready(found, form, given, about)
     finish()
 
 
@@ -199,7 +201,7 @@ def _ready(
 ) -> Callable[[], None]:
     """What prints the answer, now that all of it is computed, with what else was asked for."""
     if form == "json":
-        told = answer.to_dict() | {"inputs": echoed(given, answer.threat.prior.size if answer.threat else 0)}
+        told = answer.to_dict() | {"inputs": echoed(given, answer.threat.prior.size if answer.threat else None)}
         told["about"] = about
         if answer.threat and answer.threat.prior.size <= FEW_RECORDS:
             told["records"] = [{"record": record, what: value} for what, record, value in answer.of_records()]

@@ -176,7 +176,11 @@ def of_the_attacker() -> list[click.Parameter]:
     """What the attacker believes, knows and wants."""
     near = click.Choice([entry.name for entry in SUCCESS if "within" in entry.takes], case_sensitive=False)
     return [
-        option("size", int, "How many possible records there are; not needed with a file that lists them."),
+        option(
+            "size",
+            int,
+            "How many possible records one person may have, not how many people; follows from a file.",
+        ),
         option(
             "prior",
             str,
@@ -223,14 +227,14 @@ def taken(entry: Entry, given: Options) -> Options:
     return {name: given[name] for name in dict.fromkeys((*only_of_entries(), *entry.takes)) if given[name] is not None}
 
 
-def echoed(given: Options, size: int) -> Options:
+def echoed(given: Options, size: int | None) -> Options:
     """What was asked, ready for JSON."""
     written = {
         name: value.name if isinstance(value, Entry) else str(value) if isinstance(value, Path) else value
         for name, value in given.items()
         if value is not None
     }
-    return written | {"size": size}
+    return written if size is None else written | {"size": size}
 
 
 def flag(name: str) -> str:
