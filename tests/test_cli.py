@@ -302,6 +302,14 @@ def test_dp_sgd_is_calibrated_by_the_tighter_relation(
         assert told["noise_multiplier"] == pytest.approx(noise, abs=0.006)
 
 
+def test_a_guarantee_named_as_a_mechanism_is_recognised(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for command in ("assess", "calibrate"):
+        assert "give it as --guarantee opacus" in run(capsys, monkeypatch, command, "--mechanism", "opacus")[2]
+        assert "give it as --mechanism grr" in run(capsys, monkeypatch, command, "--guarantee", "grr")[2]
+
+
 @pytest.mark.parametrize("goal", [("--to-epsilon", "3", "--to-delta", "1e-5"), ("--tpr", "0.1", "--fpr", "0.01")])
 def test_a_goal_that_depends_on_no_attacker_needs_no_records(
     goal: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -11,8 +11,8 @@ from dp_accounting.pld import privacy_loss_distribution
 from scipy.stats import norm
 
 import dprisk.guarantees.losses as losses_module
-from dprisk import GaussianDP, dp_sgd
-from dprisk.guarantees import PrivacyLoss, from_dp_event, from_opacus
+from dprisk import GaussianDP, Prior, Threat, assess, dp_sgd
+from dprisk.guarantees import Guarantee, PrivacyLoss, as_guarantee, from_dp_event, from_opacus
 from dprisk.guarantees.losses import MOST, Direction, Losses, SampledGaussians, accounted, composed, sampled_gaussian
 
 EPSILONS = np.array([0.0, 0.03, 0.1, 0.5, 1.0, 2.0, 4.0])
@@ -157,3 +157,31 @@ def test_losses_beyond_the_largest_epsilon_are_told_as_certain() -> None:
     epsilons, deltas = far.profile
     assert epsilons.tolist() == [0.0, 500.0, 600.0, 700.0]
     assert deltas == pytest.approx([1.0, 0.9, 0.8, 0.8])
+
+
+@pytest.mark.parametrize(
+    ("promise", "code"),
+    [
+        (dp_sgd(1.5, 0.1, 5), "dp_sgd(noise_multiplier=1.5, sample_rate=0.1, steps=5)"),
+        (dp_sgd(1.5, 0.1, 5).compose(2), "dp_sgd(noise_multiplier=1.5, sample_rate=0.1, steps=10)"),
+        (
+            dp_sgd(1.5, 0.1, 5, "replace-one", 1e-3),
+            "dp_sgd(noise_multiplier=1.5, sample_rate=0.1, steps=5, relation='replace-one', grid=0.001)",
+        ),
+        (from_opacus([(1.5, 0.1, 5), (2.0, 0.2, 3)]), "from_opacus([(1.5, 0.1, 5), (2, 0.2, 3)])"),
+    ],
+)
+def test_a_training_names_itself_by_the_code_that_makes_it(promise: Guarantee, code: str) -> None:
+    assert repr(promise) == promise.brief() == code
+    again = eval(code, {"dp_sgd": dp_sgd, "from_opacus": from_opacus})
+    assert again == promise
+    assert promise.to_dict()["phases"] == [list(phase) for phase in again.pld.phases]
+    assert assess(promise, Threat(Prior.uniform(3))).sentence().startswith("Whatever model is trained like this, an")
+
+
+def test_a_history_stands_where_a_guarantee_stands() -> None:
+    history = [(1.5, 0.1, 5), (2.0, 0.2, 3)]
+    assert as_guarantee(history) == as_guarantee(tuple(map(list, history))) == from_opacus(history)
+    phases = [(1.0 + phase / 7, 0.1, 1) for phase in range(20)]
+    assert repr(as_guarantee(phases)) == "from_opacus(<20 entries>)"
+    assert repr(as_guarantee(phases[:8])).startswith("PrivacyLoss(total variation 0.")

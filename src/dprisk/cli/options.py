@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from dprisk.catalogue import PRIORS, SUCCESS, Catalogue, Entry, Option
-from dprisk.errors import DpriskError, InputFileError
+from dprisk.errors import DpriskError, InputFileError, require
 
 COMMANDLINE = ParameterSource.COMMANDLINE
 Options = dict[str, Any]
@@ -108,10 +108,12 @@ def option(name: str, kind: Any, meaning: str, **more: Any) -> click.Option:
     return click.Option([flag(name), name], help=meaning, **more)
 
 
-def name_in(register: Catalogue, name: str, meaning: str) -> click.Option:
-    """An option that takes a name in a register, as people write it, and becomes the entry."""
+def name_in(register: Catalogue, name: str, meaning: str, others: Sequence[Catalogue] = ()) -> click.Option:
+    """An option that takes a name in a register, as people write it; names in `others` get a hint."""
 
     def found(_: click.Context, __: click.Parameter, text: str | None) -> Entry | None:
+        for other in others if text is not None and text not in register else ():
+            require(text not in other, f"{text} is a {other.kind}: give it as {flag(other.kind)} {text}.")
         return None if text is None else register[text]
 
     def completed(_: click.Context, __: click.Parameter, typed: str) -> list[str]:
@@ -131,7 +133,7 @@ def of_entries(*registers: Catalogue) -> dict[str, list[click.Parameter]]:
     for register in registers:
         first = register is registers[0]
         choice = name_in(
-            register, register.kind, f"The {register.kind}, by a name from the list below or as you call it."
+            register, register.kind, f"The {register.kind}, by a name from the list below or as you call it.", registers
         )
         new = [_of_entry(known, registers) for name, known in register.options.items() if name not in seen]
         sections[register.kind.capitalize() if first else f"Or a {register.kind}"] = [choice, *new]

@@ -7,7 +7,7 @@ grid, rounded up, composes by convolution. dp_accounting does the same for many 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -20,6 +20,7 @@ from dprisk.types import FloatArray
 Direction = Literal["remove", "add", "replace"]
 Phase = tuple[float, float, int]  # noise multiplier, sample rate, steps
 FAR = 9.8  # standard deviations; beyond lies less than e^-50
+GRID = 1e-4  # discretisation of the privacy loss, unless another is asked for
 TAIL = 1e-15  # probability that a composition may cut off, and counts as certain loss
 MOST = 2**20  # points of a grid; where losses spread over more of them, the grid is made coarser
 COARSEST = 1.0  # a grid on which every step is rounded up to certain loss, or nearly
@@ -246,6 +247,16 @@ class SampledGaussians:
         mu = getattr(other, "mu", 0.0)
         noise = [((2 if self.replaced else 1) / mu, 1.0, 1)] if mu > 0 else []
         return SampledGaussians((*self.phases, *noise), self.replaced, self.grid) if noise else None
+
+    def code(self, write: Callable[[Any], str]) -> str:
+        """What makes the guarantee of these trainings, its numbers as `write` writes them."""
+        told = [f"relation={write('replace-one')}"] if self.replaced else []
+        told += [f"grid={write(self.grid)}"] if self.grid != GRID else []
+        if len(self.phases) == 1:
+            names = ("noise_multiplier", "sample_rate", "steps")
+            numbers = [f"{name}={write(number)}" for name, number in zip(names, self.phases[0], strict=True)]
+            return f"dp_sgd({', '.join([*numbers, *told])})"
+        return f"from_opacus({', '.join([write(list(self.phases)), *told])})"
 
     def __repr__(self) -> str:
         return f"<{sum(steps for _, _, steps in self.phases)} steps>"

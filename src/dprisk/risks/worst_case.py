@@ -144,7 +144,7 @@ class WorstCase(Assessment):
         who = sentences.attacker(self.threat)
         return sentences.of_bounds(
             self.threat,
-            f"Whatever the mechanism, a{who[1:]}",
+            f"{self.guarantee.whatever}, a{who[1:]}",
             self.success,
             self.baseline,
             self.advantage,
