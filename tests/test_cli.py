@@ -10,7 +10,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dprisk import GRR, OUE, Density, Gaussian, Line, Prior, PureDP, Ring, SubsetSelection, Threat, assess, calibrate
+from dprisk import (
+    GRR,
+    OUE,
+    Density,
+    Gaussian,
+    GaussianDP,
+    Line,
+    Prior,
+    PureDP,
+    Ring,
+    SubsetSelection,
+    Threat,
+    assess,
+    calibrate,
+)
 from dprisk.cli import main
 from dprisk.mechanisms import SHE, THE, DiscreteGaussian, OnInterval, UnaryEncoding
 
@@ -308,6 +322,15 @@ def test_a_guarantee_named_as_a_mechanism_is_recognised(
     for command in ("assess", "calibrate"):
         assert "give it as --guarantee opacus" in run(capsys, monkeypatch, command, "--mechanism", "opacus")[2]
         assert "give it as --mechanism grr" in run(capsys, monkeypatch, command, "--guarantee", "grr")[2]
+
+
+def test_epsilon_is_told_at_the_delta_that_is_asked_for(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = ["assess", "--guarantee", "gaussian", "--size", "4", "--at-delta", "1e-7", "--mu"]
+    told = json.loads(run(capsys, monkeypatch, *said, "1", "--json")[1])
+    assert told["comparisons"]["epsilon_at_delta_1e-7"] == GaussianDP(1.0).epsilon_at(1e-7)
+    assert "--at-delta is about one release" in run(capsys, monkeypatch, *said, "1,2")[2]
 
 
 @pytest.mark.parametrize("goal", [("--to-epsilon", "3", "--to-delta", "1e-5"), ("--tpr", "0.1", "--fpr", "0.01")])

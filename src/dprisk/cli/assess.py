@@ -51,6 +51,7 @@ def assess_command() -> Command:
             option(
                 "attack", str, "Tell what this attack of `dprisk catalogue` gains, not the best one.", metavar="NAME"
             ),
+            option("at_delta", float, "Tell the epsilon that goes with this delta, not with 1e-5."),
             option("bounds", bool, "Show every bound that applies, not only the tightest."),
             *AS_DATA,
         ],
@@ -115,6 +116,7 @@ def _assess(**given: Any) -> None:
             progress=lambda done, runs, gain: tell(f"{done} of {runs} runs, advantage about {gain:.4g}"),
         )
         tell("comparing with bounds")
+        risk = risk if given["at_delta"] is None else risk.at_delta(given["at_delta"])
         worst = risk.bounds if isinstance(risk, Risk) and all_bounds else risk
         values = worst.on_advantage.values + worst.on_success.values if isinstance(worst, WorstCase) else ()
         looked_for = None if given["record"] is None else risk.of(given["record"])
@@ -135,7 +137,7 @@ def _require_one_question(given: Options, all_bounds: bool, over_ranges: bool) -
         require(alone, f"--attack and {flag(name)} are two questions: ask one at a time.")
     for name in ("runs", "seed", "attack"):
         require(given["guarantee"] is None or given[name] is None, f"{flag(name)} is for mechanisms only.")
-    for name in ("record", "attack"):
+    for name in ("record", "attack", "at_delta"):
         one = given[name] is None or not over_ranges
         require(one, f"{flag(name)} is about one release: leave it out, or the range.")
 
