@@ -12,6 +12,7 @@ from dprisk import (
     ApproxDP,
     Density,
     Gaussian,
+    GaussianDP,
     Laplace,
     Line,
     Matrix,
@@ -113,7 +114,13 @@ SENTENCES = [
     answer(
         lambda: assess(PureDP(1.0), Threat.membership(Prior.uniform(10))),
         'Whatever the mechanism, an attacker who knows everybody\'s record can say "took part" of at most 245 more of '
-        "1000 who did than of 1000 who did not.",
+        "1000 who did than of 1000 whose place somebody from the prior took.",
+    ),
+    answer(
+        lambda: assess(GaussianDP(0.5, "add-remove"), Threat.membership(Prior.uniform(2))),
+        'Whatever the mechanism, an attacker who knows everybody\'s record can say "took part" of at most 192 more of '
+        "1000 who did than of 1000 whose place somebody from the prior took, and of at most 198 more than of 1000 left "
+        "out.",
     ),
     # one record
     answer(
@@ -167,6 +174,21 @@ SENTENCES = [
 @pytest.mark.parametrize(("question", "told"), SENTENCES)
 def test_the_sentence(question: Callable[[], Answer], told: str) -> None:
     assert question().sentence() == told
+
+
+def test_left_out_or_in_is_told_where_the_guarantee_is_about_it() -> None:
+    """It is the total variation, whatever the prior, which the advantage depends on."""
+    promise = GaussianDP(0.5, "add-remove")
+    for prior in (Prior.uniform(2), Prior.uniform(100), Prior([0.99, 0.01])):
+        risk = assess(promise, Threat.membership(prior))
+        assert risk.to_dict()["left_out_or_in"] == promise.total_variation
+        assert ("left out or in", "<= 0.1975") in [row[:2] for row in risk.rows]
+    for other in (
+        assess(promise, Threat(Prior.uniform(2))),
+        assess(promise.to_replace_one(), Threat.membership(Prior.uniform(2))),
+    ):
+        assert other.to_dict()["left_out_or_in"] is None
+        assert "left out" not in other.sentence() + str(other.rows)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])

@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from dprisk.answers import COLUMNS
-from dprisk.assessment import Assessment, Risk, WorstCase, assess
+from dprisk.assessment import Assessment, Risk, assess
+from dprisk.bounds import Value
 from dprisk.calibration import Calibration, calibrate
 from dprisk.catalogue import GUARANTEES, MECHANISMS
 from dprisk.cli.options import (
@@ -23,7 +24,7 @@ from dprisk.cli.options import (
 )
 from dprisk.cli.printing import print_csv, print_json, say
 from dprisk.cli.progress import waiting
-from dprisk.cli.subjects import Described, described
+from dprisk.cli.subjects import Described, described, guarantee_alone
 from dprisk.cli.sweeping import INTERRUPTED, show_sweep, swept, take_ranges, with_ranges
 from dprisk.cli.tables import show, show_bounds
 from dprisk.errors import require
@@ -59,6 +60,7 @@ def assess_command() -> Command:
             option(
                 "attack", str, "Tell what this attack of `dprisk catalogue` gains, not the best one.", metavar="NAME"
             ),
+            option("at_delta", float, "Tell the epsilon that goes with this delta, not with 1e-5."),
             option("bounds", bool, "Show every bound that applies, not only the tightest."),
             *AS_DATA,
         ],
@@ -124,17 +126,24 @@ def _assess(**given: Any) -> None:
             progress=lambda done, runs, gain: tell(f"{done} of {runs} runs, advantage about {gain:.4g}"),
         )
         tell("comparing with bounds")
-        worst = risk.bounds if isinstance(risk, Risk) and all_bounds else risk
-        values = worst.on_advantage.values + worst.on_success.values if isinstance(worst, WorstCase) else ()
+        risk = risk if given["at_delta"] is None else risk.at_delta(given["at_delta"])
+        values = _every_bound(risk) if all_bounds else ()
         looked_for = [risk.of(record) for record in given["record"]]
-        more: dict[str, Any] = {"looked_for": [it.to_dict() for it in looked_for]} if looked_for else {}
-        more |= {"bounds": [value.to_dict() for value in values]} if all_bounds else {}
-        finish = _ready(risk, form, given, asked.about, more)
+        more = {"looked_for": [it.to_dict() for it in looked_for], "bounds": [value.to_dict() for value in values]}
+        finish = _ready(risk, form, given, asked.about, {name: told for name, told in more.items() if told})
     finish()
-    for one in looked_for if form == "table" else ():
+    if form != "table":
+        return
+    for one in looked_for:
         show(one)
-    if form == "table" and all_bounds:
+    if all_bounds:
         show_bounds(values)
+
+
+def _every_bound(risk: Any) -> tuple[Value, ...]:
+    """All bounds that apply to the guarantee, or to that of the mechanism."""
+    worst = risk.bounds if isinstance(risk, Risk) else risk
+    return tuple(worst.on_advantage.values + worst.on_success.values)
 
 
 def _require_one_question(given: Options, all_bounds: bool, over_ranges: bool) -> None:
@@ -144,8 +153,8 @@ def _require_one_question(given: Options, all_bounds: bool, over_ranges: bool) -
         require(alone, f"--attack and {flag(name)} are two questions: ask one at a time.")
     for name in ("runs", "seed", "attack"):
         require(given["guarantee"] is None or given[name] is None, f"{flag(name)} is for mechanisms only.")
-    for name in ("record", "attack"):
-        one = not given[name] or not over_ranges
+    for name in ("record", "attack", "at_delta"):
+        one = given[name] in (None, ()) or not over_ranges
         require(one, f"{flag(name)} is about one release: leave it out, or the range.")
 
 
@@ -175,20 +184,22 @@ def _calibrate(**given: Any) -> None:
         "Give exactly one goal: --advantage, --success, --tpr with --fpr, or --to-epsilon (with --to-delta).",
     )
     with waiting("Calibrating") as tell:
-        asked = described(given, template=True)
+        alone: Any = None if goals[0] in ("advantage", "success") else guarantee_alone(given)
+        asked = described(given, template=True) if alone is None else None
+        subject, threat, about = (asked.subject, asked.threat, asked.about) if asked else (alone, None, "")
         found = calibrate(
-            asked.subject,
-            asked.threat,
+            subject,
+            threat,
             advantage=given["advantage"],
             success=given["success"],
             tpr_at_fpr=None if given["tpr"] is None else (given["tpr"], given["fpr"]),
             epsilon=None if given["to_epsilon"] is None else (given["to_epsilon"], given["to_delta"] or 0.0),
             progress=lambda tried, measured: tell(
-                f"{asked.subject.parameter.name} {tried:.4g} has {goals[0]} {measured:.4g}"
+                f"{subject.parameter.name} {tried:.4g} has {goals[0]} {measured:.4g}"
             ),
         )
         tell(f"{found.parameter} {found.value:.4g} found, comparing it with other ways to calibrate")
-        finish = _ready(found, form, given, asked.about)
+        finish = _ready(found, form, given, about)
     finish()
 
 
@@ -213,7 +224,7 @@ def _ready(
 ) -> Callable[[], None]:
     """What prints the answer, now that all of it is computed, with what else was asked for."""
     if form == "json":
-        told = answer.to_dict() | {"inputs": echoed(given, answer.threat.prior.size if answer.threat else 0)}
+        told = answer.to_dict() | {"inputs": echoed(given, answer.threat.prior.size if answer.threat else None)}
         told["about"] = about
         if answer.threat and answer.threat.prior.size <= FEW_RECORDS:
             told["records"] = [line | {"record": readable_label(line["record"])} for line in answer.by_record()]

@@ -19,9 +19,16 @@ from dprisk.threat.prior import Prior
 from dprisk.threat.success import Success
 from dprisk.threat.threat import Threat
 
+ATTACKER = ("release", "data", "column", "size", "prior", "within", "space")  # what says of whom and what is asked
 WHOLE_RECORD = (
     "The mechanism randomises the whole record, what the attacker knows of it included. If it randomises one column of "
     "a table, give that as --data with its --column, and name the known columns by --knows."
+)
+
+HOW_MANY = "--size is missing: how many possible records are there?"
+AMONG = (
+    "--size is missing: among how many possible records does the attacker look for this person's? (not the size of the "
+    "data set)"
 )
 
 
@@ -51,6 +58,14 @@ def described(given: Options, template: bool = False, ranges: Mapping[str, Any] 
     if survey is not None:
         return Described(survey.randomised(made), threat, _about(survey, given))
     return Described(made, threat, WHOLE_RECORD if given["knows"] not in ("none", "all") else "")
+
+
+def guarantee_alone(given: Options) -> Any:
+    """The template of a guarantee, if nothing is said of records and attacker; None otherwise."""
+    if given["guarantee"] is None or given["knows"] != "none" or any(given[name] is not None for name in ATTACKER):
+        return None
+    entry = chosen(given)
+    return entry.template(taken(entry, given), write=flag)
 
 
 def adjustable(entry: Entry, options: Options, ranges: Mapping[str, Any], records: Any) -> Any:
@@ -145,7 +160,8 @@ def read_threat(given: Options, entry: Entry | None, records: Sequence[Any] | No
     elif entry is not None and entry is given["mechanism"] and entry.records == "nothing" and size is None:
         size = int(entry.make(taken(entry, given), write=flag).size)  # a mechanism that brings its own
     given["prior"] = "uniform" if given["prior"] is None else given["prior"]
-    prior = _prior(given["prior"], size, told_by)
+    among = AMONG if given.get("guarantee") is not None else HOW_MANY
+    prior = _prior(given["prior"], size, told_by, among)
     if prior.labels is None and records is not None:
         prior = Prior(prior.weights, records)
     return Threat(prior, _knowledge(given["knows"], prior), success)
@@ -195,9 +211,9 @@ def _success(given: Options, entry: Entry | None) -> Success:
     return rule
 
 
-def _prior(text: str, size: int | None, told_by: str) -> Prior:
+def _prior(text: str, size: int | None, told_by: str, how_many: str) -> Prior:
     """A prior by its name, with a number behind a colon, or from a file; `told_by` is the option that gave the size."""
-    if (named := _named_prior(text, size)) is not None:
+    if (named := _named_prior(text, size, how_many)) is not None:
         return named
     prior = _prior_file(text, text)
     if size not in (None, prior.size):
@@ -214,8 +230,8 @@ def _release_prior(text: str, planned: ReleaseFile) -> Prior:
     return _prior_file(text, text if planned.prior is None else planned.folder / text, "data, ")
 
 
-def _named_prior(text: str, size: int | None) -> Prior | None:
-    """NAME or NAME:NUMBER,...; None if that is no name, but perhaps a file."""
+def _named_prior(text: str, size: int | None, how_many: str = HOW_MANY) -> Prior | None:
+    """NAME or NAME:NUMBER,...; None if that is no name, but perhaps a file. `how_many` asks for a size."""
     name, colon, numbers = text.partition(":")
     if name not in PRIORS or "path" in PRIORS[name].takes:
         return None
@@ -227,7 +243,7 @@ def _named_prior(text: str, size: int | None) -> Prior | None:
         except ValueError:
             fail(f"{text!r} needs a number behind the colon, as in zipf:1.1.")
         require(len(numbers.split(",")) == len(value), f"{text!r} has more numbers than {prior_name(entry)} takes.")
-    require(size is not None or entry.records == "nothing", "--size is missing: how many possible records are there?")
+    require(size is not None or entry.records == "nothing", how_many)
     made: Prior = entry.make(value, size)
     require(size in (None, made.size), f"A size has no meaning with {entry.name}: its records are any number.")
     return made

@@ -21,7 +21,7 @@ def of_rates(
     people = round_number_of_people(abs(advantage))
     number, more = round(right * people), round(advantage * people)
     took_part, others = _of(number, people), _of(max(0, number - more), people)
-    if _is_membership(threat):
+    if is_membership(threat):
         recognised = f"{'can recognise' if can else 'recognises'} {took_part} who took part"
         told = f"{recognised}, and mistakes {others} who did not for participants"
     else:
@@ -30,21 +30,30 @@ def of_rates(
     return f"{_estimated(who, is_estimate)} {told}: {_added(more, is_estimate)}."
 
 
-def of_difference(threat: Threat, who: str, advantage: float, at_most: str = "") -> str:
+def of_difference(threat: Threat, who: str, advantage: float) -> str:
     """The advantage alone, where the two rates are not known."""
     people = round_number_of_people(advantage)
-    more = math.ceil(advantage * people - 1e-9) if at_most else round(advantage * people)
-    if _is_membership(threat):
-        told = f"{_count(more)} more of {_count(people)} who did than of {_count(people)} who did not"
-        return f'{who} can say "took part" of {at_most}{told}.'
-    return f"{who} can be right{_goal(threat)} about {at_most}{_more(more, people)}."
+    more = round(advantage * people)
+    if is_membership(threat):
+        return f'{who} can say "took part" of {_more_members(more, people)}.'
+    return f"{who} can be right{_goal(threat)} about {_more(more, people)}."
 
 
-def of_bounds(threat: Threat, who: str, success: float, baseline: float, advantage: float) -> str:
-    """The most that somebody is right, and the most that taking part adds: bounds on two different attackers."""
-    if _is_membership(threat):
-        return of_difference(threat, who, advantage, "at most ")
+def of_bounds(
+    threat: Threat, who: str, success: float, baseline: float, advantage: float, left_out: float | None = None
+) -> str:
+    """The most that somebody is right, and the most that taking part adds: bounds on two different attackers.
+
+    An attacker who knows the record compares with somebody else in its place, from the prior; `left_out` is the most
+    that it gains against nobody in its place, where that is known.
+    """
     people = round_number_of_people(advantage)
+    if is_membership(threat):
+        told = f"at most {_more_members(math.ceil(advantage * people - 1e-9), people)}"
+        if left_out is not None:
+            most = _count(math.ceil(left_out * people - 1e-9))
+            told += f", and of at most {most} more than of {_count(people)} left out"
+        return f'{who} can say "took part" of {told}.'
     right, more = (math.ceil(share * people - 1e-9) for share in (success, advantage))
     blind = _count(round(baseline * people))
     return (
@@ -85,7 +94,8 @@ def attacker(threat: Threat) -> str:
     return f"An attacker who knows everybody's {known}"
 
 
-def _is_membership(threat: Threat) -> bool:
+def is_membership(threat: Threat) -> bool:
+    """Whether all of the record is known, and only taking part is not."""
     return threat.knows.is_all and not threat.knows.is_none
 
 
@@ -110,6 +120,11 @@ def _of(some: int, people: int) -> str:
 
 def _more(more: int, people: int) -> str:
     return f"{_count(more)} more of {_count(people)} who took part than of {_count(people)} who did not"
+
+
+def _more_members(more: int, people: int) -> str:
+    others = f"{_count(people)} whose place somebody from the prior took"
+    return f"{_count(more)} more of {_count(people)} who did than of {others}"
 
 
 def _count(people: int) -> str:

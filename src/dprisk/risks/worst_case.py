@@ -81,10 +81,24 @@ class WorstCase(Assessment):
     def _shown(self, which: str) -> str:
         return f"<= {significant_up(getattr(self, which), 4)}"
 
+    @property
+    def left_out_or_in(self) -> float | None:
+        """How far participants can be told from those left out: the total variation, if the guarantee is for that.
+
+        The advantage compares with somebody else from the prior in the person's place.
+        """
+        told = sentences.is_membership(self.threat) and self.guarantee.relation == "add-remove"
+        return self.guarantee.total_variation if told else None
+
     def _found(self) -> list[Row]:
+        apart = self.left_out_or_in
+        means = "the same if others are left out, not replaced by somebody from the prior"
         return [
-            (f"{which} by", "attained" if value.attained else "bound", value.source)
-            for which, value in (("success", self.success_bound), ("advantage", self.advantage_bound))
+            *([] if apart is None else [("left out or in", f"<= {significant_up(apart, 4)}", means)]),
+            *(
+                (f"{which} by", "attained" if value.attained else "bound", value.source)
+                for which, value in (("success", self.success_bound), ("advantage", self.advantage_bound))
+            ),
         ]
 
     def worst_mechanism(self, which: Literal["advantage", "success"] = "advantage") -> Mechanism | None:
@@ -135,7 +149,12 @@ class WorstCase(Assessment):
     def sentence(self) -> str:
         who = sentences.attacker(self.threat)
         return sentences.of_bounds(
-            self.threat, f"Whatever the mechanism, a{who[1:]}", self.success, self.baseline, self.advantage
+            self.threat,
+            f"{self.guarantee.whatever}, a{who[1:]}",
+            self.success,
+            self.baseline,
+            self.advantage,
+            self.left_out_or_in,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -143,6 +162,7 @@ class WorstCase(Assessment):
             "guarantee": self.guarantee.to_dict(),
             "advantage_bound": self.advantage_bound.to_dict(),
             "success_bound": self.success_bound.to_dict(),
+            "left_out_or_in": self.left_out_or_in,
             "worst_mechanism": (worst := self.worst_mechanism()) and worst.to_dict(),
             "bounds": [value.to_dict() for value in self.on_advantage.values + self.on_success.values],
             "obstacles": self.on_advantage.obstacles | self.on_success.obstacles,
