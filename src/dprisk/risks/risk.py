@@ -28,7 +28,7 @@ from dprisk.types import FloatArray
 
 MOST_AT_RISK = 3
 SMALL = 1000  # records up to which breakdown and bounds are shown without being asked for
-ON_REQUEST = ("records, bounds", "not shown", "of so many; ask: --record, risk.of(...); --bounds, risk.bounds")
+ON_REQUEST = ("records, bounds", "left out", "take longer; ask: --record, risk.of(...), --bounds, risk.bounds")
 
 
 @dataclass(frozen=True)
