@@ -238,6 +238,8 @@ def test_a_guarantee_and_a_number_of_a_table(
     threat = Survey.from_csv(hospital, "Diagnosis", ["Sex"]).threat()
     told = json.loads(run(capsys, monkeypatch, *line.split())[1])
     assert told["advantage"] == assess(PureDP(1.0), threat).advantage
+    assert told["about"].startswith("Diagnosis: 3 values, 45 people, the attacker knows Sex; the prior is how common")
+    assert told["threat"]["knows"] == "Sex (one of 2 groups)"
     path = tmp_path / "stays.csv"
     path.write_text("ward,days\nA,1\nA,2\nB,7\nB,30\nB,2\n")
     line = f"assess --mechanism laplace --epsilon 2 --data {path} --column days --knows ward --within 1 --json"

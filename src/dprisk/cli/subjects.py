@@ -53,10 +53,11 @@ def described(given: Options, template: bool = False, ranges: Mapping[str, Any] 
     records = records_of(threat.prior, entry) if survey is None else survey_records(entry, survey)
     options = taken(entry, given)
     made = entry.template(options, records, flag) if template else adjustable(entry, options, ranges, records)
+    if survey is not None:
+        subject = survey.randomised(made) if isinstance(made, Mechanism) else made
+        return Described(subject, threat, _about(survey, given))
     if not isinstance(made, Mechanism):
         return Described(made, threat)
-    if survey is not None:
-        return Described(survey.randomised(made), threat, _about(survey, given))
     return Described(made, threat, WHOLE_RECORD if given["knows"] not in ("none", "all") else "")
 
 

@@ -17,9 +17,9 @@ from dprisk.pictures.placing import above, spread
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
 WIDTH, HEIGHT, BAR, LETTER = 4.6, 3.4, 0.34, 0.08  # inches: of a panel, a bar and a letter
-AXIS, NAMES = 0.8, 2.6  # inches at the left of a heading: what the numbers of an axis take, and the names of bars
 ACROSS = 3  # panels side by side
 FONT, LINE = 9.5, 1.3  # points, and the height of a line of text in font sizes
 BESIDE = 1.06  # where labels begin, in widths of the axes
@@ -143,13 +143,15 @@ def _fill(picture: Picture, axes: list[Axes]) -> None:
     for ax, panel in zip(axes, picture.panels, strict=True):
         _curves(picture, panel, ax)
     if len(axes) == 1:
-        axes[0].set_title(_wrapped(picture.heading, axes[0], AXIS))
+        heading = axes[0].set_title(picture.heading)
     else:
         for ax, panel in zip(axes, picture.panels, strict=True):
             ax.set_title(panel.title)
-        heading = _wrapped(picture.heading, axes[0], AXIS)
-        axes[0].get_figure(root=True).suptitle(heading, x=0.01, ha="left", fontsize=FONT + 1.5)  # type: ignore[union-attr]
+        figure = axes[0].get_figure(root=True)
+        assert figure is not None
+        heading = figure.suptitle(picture.heading, x=0.01, ha="left", fontsize=FONT + 1.5)
     _place(picture, axes)
+    _fit(heading)
 
 
 def _curves(picture: Curves, panel: Panel, ax: Axes) -> None:
@@ -269,11 +271,18 @@ def _bars(picture: Bars, ax: Axes) -> None:
     ax.invert_yaxis()
     ax.set_xlim(left=min(0.0, *(bar.value for bar in picture.bars)))
     ax.xaxis.set_major_formatter(_number)
-    ax.set_title(_wrapped(picture.heading, ax, NAMES))
-
-
-def _wrapped(heading: str, ax: Axes, before: float) -> str:
-    """A heading in as many lines as it takes in the figure, of which so many inches at the left are not for it."""
-    figure = ax.get_figure(root=True)
+    heading, figure = ax.set_title(picture.heading), ax.get_figure(root=True)
     assert figure is not None
-    return textwrap.fill(heading, int((figure.get_size_inches()[0] - before) / LETTER), break_on_hyphens=False)
+    figure.draw_without_rendering()
+    _fit(heading)
+
+
+def _fit(heading: Text) -> None:
+    """Break a heading whose place is known into lines where it would be cut at the edge of the figure."""
+    figure = heading.get_figure(root=True)
+    assert figure is not None
+    box = heading.get_window_extent()
+    room = (figure.bbox.x1 - box.x0) / max(1.0, box.width)
+    if room < 1:
+        text = heading.get_text()
+        heading.set_text(textwrap.fill(text, max(10, int(0.95 * room * len(text))), break_on_hyphens=False))
