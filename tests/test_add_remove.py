@@ -265,3 +265,14 @@ def test_one_named_record_is_bounded_too() -> None:
         for record in range(4):
             truth = np.abs(channel[record] - pi @ channel[:-1]).sum() / 2
             assert add_remove.record_left_out(promise, pi[record]) >= truth - 1e-12
+
+
+@pytest.mark.parametrize("epsilon", [690.0, 709.5, 710.0, 720.0, 744.0, 745.0, 746.0, 2000.0, 1e6])
+@pytest.mark.parametrize("knows", ["none", "all", [0, 0, 1, 1]])
+def test_no_bound_collapses_at_a_huge_epsilon(epsilon: float, knows: Any) -> None:
+    """Everything is given away: the advantage is 1 - kappa_pi."""
+    for weights in ([0.25] * 4, [0.5, 0.3, 0.15, 0.05]):
+        prior = Prior(weights)
+        for delta in (0.0, 1e-6, 0.5):
+            worst = assess(ApproxDP(epsilon, delta, relation="add-remove"), Threat(prior, knows))
+            assert worst.advantage == pytest.approx(1 - prior.collision_probability, abs=1e-9)

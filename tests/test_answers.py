@@ -101,9 +101,8 @@ def test_numbers_on_an_interval_are_assessed_and_calibrated_like_others() -> Non
     [
         (lambda: assess(OnInterval.laplace(1.0), NUMBERS, runs=10), "leave out runs"),
         (lambda: assess(PureDP(1.0), THREAT, seed=1), "leave out seed"),
-        (lambda: assess(PureDP(1.0), NUMBERS), "can be listed"),
         (lambda: assess(GRR(4, 1.0), NUMBERS), "must be the same"),
-        (lambda: assess(OnInterval.laplace(1.0).repeat(2), NUMBERS), "can be listed"),
+        (lambda: assess(OnInterval.laplace(1.0).repeat(2), NUMBERS), "records are listed"),
         (lambda: assess(OnInterval.laplace(1.0), THREAT), "infinitely many records"),
         (lambda: audit(OnInterval.laplace(1.0), runs=10), "audit it at some of them"),
         (lambda: Threat(Density.uniform()), "above 0"),

@@ -26,13 +26,13 @@ from dprisk import (
     assess,
     exact,
 )
-from dprisk.attacks import MostCommon, OptimalAttack, make
+from dprisk.attacks import NAMED, MostCommon, OptimalAttack, fitting, make
 from dprisk.attacks.estimate import estimate_best, measure
 from dprisk.errors import DpriskError
 from dprisk.exact import theorem
 from dprisk.exact.closed_forms import randomised_response
-from dprisk.mechanisms import BLH, SHE, SetProtocol, VectorGaussian
-from dprisk.threat.success import Success
+from dprisk.mechanisms import BLH, SHE, Mechanism, SetProtocol, VectorGaussian
+from dprisk.threat.success import Distances, Success
 from dprisk.types import BoolArray, FloatArray, IntArray
 from tests.naive import attack_values
 from tests.strategies import balls, partitions, priors, set_protocols
@@ -183,6 +183,13 @@ def test_named_attacks_have_the_value_that_they_are_measured_at(success: Success
                 assert below - 1e-9 <= found.success <= above + 1e-9, (name, mechanism, threat)
 
 
+def test_an_attack_that_names_records_is_refused_where_guesses_are_others() -> None:
+    threat = Threat(Prior.uniform(2), success=Distances(0.4, np.array([[0.0, 1.0]])))
+    with pytest.raises(DpriskError, match="UNI guesses one of the records, but the rows"):
+        assess(GRR(2, 3.0), threat, attack="UNI")
+    assert assess(GRR(2, 3.0), threat, attack="OPTIMAL").advantage <= assess(GRR(2, 3.0), threat).advantage + 1e-12
+
+
 def test_the_closed_forms_of_the_thesis() -> None:
     """UNI on randomised response is right with probability p and gains (p - q)(1 - kappa); PRIOR gains nothing."""
     prior, mechanism = Prior.zipf(3052), GRR(3052, 7.0)
@@ -233,6 +240,10 @@ def test_an_attack_that_says_nothing_of_itself_is_measured_and_marked() -> None:
         (lambda: assess(GRR(3, 1.0), Threat(Prior.uniform(3)), attack=3), "has a method `guess`, not 3"),  # type: ignore[call-overload]
         (lambda: assess(GRR(3, 1.0), Threat(Prior.uniform(3)), attack="UNIX"), "There is no attack 'UNIX'"),
         (lambda: assess(OUE(3, 1.0), Threat(Prior.uniform(3)), attack="UNI"), "guesses the output itself"),
+        (
+            lambda: assess(OUE(3, 1.0), Threat(Prior.uniform(3)), attack="UNI"),
+            r"^The attack UNI does not fit OUE\(size=3, epsilon=1\)\. .* Attacks that fit: OPTIMAL, .*\bOUE\b",
+        ),
         (lambda: assess(GRR(3, 1.0), Threat(Prior.uniform(4)), attack=MostCommon([1, 0, 0])), "must be the same"),
     ],
 )
@@ -240,6 +251,18 @@ def test_a_wrong_attack_gets_one_sentence(asked: Any, message: str) -> None:
     with pytest.raises(DpriskError, match=message) as told:
         asked()
     assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("mechanism", [GRR(4, 1.0), OUE(4, 1.0), Gaussian(4, 1.0)])
+def test_attacks_that_are_said_to_fit_do(mechanism: Mechanism) -> None:
+    threat = Threat(Prior.zipf(4))
+    names = fitting(mechanism, threat)
+    for attack in NAMED:
+        if attack.name in names:
+            assert assess(mechanism, threat, attack=attack.name, runs=100).attack == attack.name
+        else:
+            with pytest.raises(DpriskError):
+                make(attack.name, mechanism, threat)
 
 
 def test_the_command_tells_of_an_attack(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,7 @@ from dprisk import (
     search,
 )
 from dprisk.guarantees import RenyiDP, accounting
-from dprisk.guarantees.profiles import GRID
+from dprisk.guarantees.losses import GRID
 from dprisk.mechanisms import DiscreteLaplace, Geometric, OnAttribute
 
 UNIFORM, ZIPF = Threat(Prior.uniform(10)), Threat(Prior.zipf(10))

@@ -7,6 +7,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,10 @@ from dprisk.catalogue import (
     Entry,
     Option,
 )
+from dprisk.cli.assess import assess_command, calibrate_command
+from dprisk.cli.audit import audit_command
 from dprisk.cli.options import Command
+from dprisk.cli.plot import plot_command
 from dprisk.cli.progress import live
 from dprisk.errors import DpriskError, ParameterError
 from dprisk.mechanisms import ConcreteHashing, DiscreteGaussian, GaussianNoise, LaplaceNoise, LocalHashing
@@ -405,7 +409,7 @@ def test_help_fits_the_terminal(
     assert max(map(len, out.splitlines())) <= 80
     assert out.count("--help") == 1
     if command in ("assess", "calibrate", "audit"):
-        assert f"Examples:\n  dprisk {command} --" in out
+        assert f"Examples (files: docs/examples):\n  dprisk {command} --" in out
         assert all(f"  {entry.name} " in out and entry.title in out for entry in MECHANISMS)
 
 
@@ -445,12 +449,33 @@ def test_the_shell_completes_names(capsys: pytest.CaptureFixture[str], monkeypat
         assert {line.split(",")[1] for line in out.split()} == expected
 
 
+@pytest.mark.parametrize("make", [assess_command, calibrate_command, audit_command, plot_command])
+def test_the_examples_of_the_help_name_files_that_exist(make: Callable[[], Command]) -> None:
+    read = [
+        path
+        for example in make().examples
+        for option, path in pairwise(example.split())
+        if option in ("--prior", "--data", "--release", "--outputs") and "." in path
+    ]
+    assert read
+    assert [path for path in read if not (Path(__file__).parents[1] / "docs" / "examples" / path).is_file()] == []
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
         ("assess --mechanism ue --p 2 --q 0.1 --size 3", "--p must lie in [0, 1], got 2.0"),
         ("assess --mechanism grr --epsilon two --size 3", "--epsilon is a number, some (0.1,0.5,1) or a range"),
         ("assess --mechanism grr --epsilon 1 --size 2.5", "Invalid value for '--size': '2.5' is not a whole number."),
+        ("assess --mechanism grr --epsilon 1 --size 2.5e0", "'2.5e0' is not a whole number."),
+        ("assess --mechanism grr --epsilon 1 --size inf", "'inf' is not a whole number."),
+        (
+            "assess --guarantee dpsgd --noise-multiplier 1 --sample-rate 1% --size 9",
+            "'1%' is not a number; write 0.01.",
+        ),
+        ("calibrate --mechanism grr --size 9 --advantage 5%", "'5%' is not a number; write 0.05."),
+        ("calibrate --mechanism grr --size 9 --advantage 5", "must lie in (0, 1], got 5; 5 points are 0.05"),
+        ("calibrate --mechanism grr --size 9 --success 30", "must lie in (0, 1], got 30; 30 % are 0.3"),
         ("assess --mechanism ss --epsilon 1 --size 5 --subset-size 7", "got --subset-size=7; at epsilon 1 the best"),
         ("assess --mechanism grr --epsilon 1 --size 5 --within -2", "The distance --within must be a finite number"),
         ("audit --mechanism grr --epsilon 1 --size 5 --jobs 0", "--jobs must be a whole number of at least 1"),

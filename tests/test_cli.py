@@ -10,7 +10,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dprisk import GRR, OUE, Density, Gaussian, Line, Prior, PureDP, Ring, SubsetSelection, Threat, assess, calibrate
+from dprisk import (
+    GRR,
+    OUE,
+    Density,
+    Gaussian,
+    GaussianDP,
+    Line,
+    Prior,
+    PureDP,
+    Ring,
+    SubsetSelection,
+    Threat,
+    assess,
+    calibrate,
+)
 from dprisk.cli import main
 from dprisk.mechanisms import SHE, THE, DiscreteGaussian, OnInterval, UnaryEncoding
 
@@ -175,7 +189,7 @@ def test_an_estimate_is_marked(capsys: pytest.CaptureFixture[str], monkeypatch: 
         ("--mechanism grr --epsilon 1 --size 5 --runs 1", "at least 2"),
         ("--mechanism grr --epsilon 1 --size 99999999999999", "at most 100,000,000"),
         ("--mechanism grr --epsilon 1 --prior {twice}", "two columns `count`"),
-        ("--mechanism grr --epsilon 1 --prior {mixed} --within 5", "Some labels are numbers and some are not"),
+        ("--mechanism grr --epsilon 1 --prior {mixed} --within 5", "A distance needs records that are numbers"),
         ("--mechanism grr --epsilon 1 --prior {prior} --knows {doubled}", "names a record twice"),
         ("--mechanism matrix --matrix {empty}", "holds no matrix"),
         ("--mechanism grr --guarantee pure --epsilon 1 --size 5", "either --mechanism or --guarantee"),
@@ -302,6 +316,49 @@ def test_dp_sgd_is_calibrated_by_the_tighter_relation(
         assert told["noise_multiplier"] == pytest.approx(noise, abs=0.006)
 
 
+def test_a_guarantee_named_as_a_mechanism_is_recognised(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for command in ("assess", "calibrate"):
+        assert "give it as --guarantee opacus" in run(capsys, monkeypatch, command, "--mechanism", "opacus")[2]
+        assert "give it as --mechanism grr" in run(capsys, monkeypatch, command, "--guarantee", "grr")[2]
+
+
+def test_epsilon_is_told_at_the_delta_that_is_asked_for(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = ["assess", "--guarantee", "gaussian", "--size", "4", "--at-delta", "1e-7", "--mu"]
+    told = json.loads(run(capsys, monkeypatch, *said, "1", "--json")[1])
+    assert told["comparisons"]["epsilon_at_delta_1e-7"] == GaussianDP(1.0).epsilon_at(1e-7)
+    assert "--at-delta is about one release" in run(capsys, monkeypatch, *said, "1,2")[2]
+
+
+@pytest.mark.parametrize("goal", [("--to-epsilon", "3", "--to-delta", "1e-5"), ("--tpr", "0.1", "--fpr", "0.01")])
+def test_a_goal_that_depends_on_no_attacker_needs_no_records(
+    goal: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = ["calibrate", "--guarantee", "dpsgd", "--sample-rate", "1", "--steps", "100", *goal, "--json"]
+    alone, among = (json.loads(run(capsys, monkeypatch, *said, *more)[1]) for more in ([], ["--size", "10"]))
+    assert alone["noise_multiplier"] == among["noise_multiplier"]
+    assert "size" not in alone["inputs"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "assess --guarantee pure --epsilon 1",
+        "calibrate --guarantee dpsgd --sample-rate 1 --steps 9 --advantage 0.1",
+        "calibrate --guarantee pure --to-epsilon 1 --knows all",
+    ],
+)
+def test_who_has_a_guarantee_is_not_asked_for_the_size_of_the_data(
+    said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, _, err = run(capsys, monkeypatch, *said.split())
+    assert code == 2
+    assert "among how many possible records does the attacker look for this person's? (not the size of the data" in err
+
+
 def test_noise_is_calibrated(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     told = json.loads(
         run(
@@ -421,3 +478,10 @@ def test_a_calibration_says_what_has_no_answer(
     told = json.loads(out)
     assert told["epsilon"] == pytest.approx(0.0779615, rel=1e-5)
     assert "strongest noise" in told["without_answer"]["membership"]
+
+
+def test_a_whole_number_may_have_an_exponent(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = ("assess", "--mechanism", "grr", "--epsilon", "1", "--size")
+    assert run(capsys, monkeypatch, *line, "1e1") == run(capsys, monkeypatch, *line, "10")

@@ -26,6 +26,7 @@ from dprisk import (
     calibrate,
 )
 from dprisk.comparisons import Comparisons
+from dprisk.errors import DpriskError
 from dprisk.guarantees import TradeOff
 from dprisk.mechanisms import Additive, DensityNoise
 from tests.strategies import channels
@@ -171,3 +172,16 @@ def test_what_would_take_long_is_told_only_where_it_is_asked_for() -> None:
     assert answer.comparisons is not None
     assert answer.compared["membership_advantage"] == answer.comparisons.membership_advantage
     assert "TPR at FPR 0.01" in [what for what, _, _ in answer.rows]
+
+
+def test_epsilon_is_told_at_the_delta_that_is_asked_for() -> None:
+    for subject in (GaussianDP(1.0), GRR(4, 1.0), Gaussian(4, 2.0)):
+        risk = assess(subject, Threat(Prior.uniform(4)))
+        at_another = risk.at_delta(1e-7)
+        told = at_another.to_dict()["comparisons"]
+        assert told["epsilon_at_delta_1e-7"] == subject.guarantee().epsilon_at(1e-7)
+        assert "epsilon at delta 1e-7" in [row[0] for row in at_another.rows]
+        assert "epsilon at delta 1e-5" in [row[0] for row in risk.rows]
+        assert at_another.advantage == risk.advantage
+    with pytest.raises(DpriskError, match="delta must lie"):
+        risk.at_delta(2.0)

@@ -69,7 +69,21 @@ def test_a_prior_is_read_as_spreadsheets_write_it(tmp_path: Path, content: bytes
     ("content", "column", "message"),
     [
         ("id;Ill\n1;flu\n", None, "no column `label`; it has `id`, `Ill`, separated by semicolons. Of a file with one"),
-        ("id|Ill\n1|flu\n", None, "no column `label`; it has `id|Ill`, with no delimiter seen."),
+        (
+            "id|Ill\n1|flu\n",
+            None,
+            "no column `label`; it has `id|Ill`, separated by vertical bars, which are not read: write",
+        ),
+        (
+            "Patients in 2023\nlabel;count\nflu;1\n",
+            None,
+            "no delimiter seen (row 2 has more cells: is row 1 the header, or a",
+        ),
+        (
+            "Patients,,\nlabel,count,sex\nflu,1,f\n",
+            None,
+            "commas (row 2 has more cells: is row 1 the header, or a title?",
+        ),
         ("id;Ill\n1;flu\n", "age", "no column `age`; it has `id`, `Ill`, separated by semicolons."),
         ("Age,AGE\n1,2\n", "age", "`age` may be several columns; it has `Age`, `AGE`"),
         ("label\tcount\nflu\t1\ncold\tmany\n", None, "row 3: `count` must be a number, got 'many'; write numbers"),
@@ -85,7 +99,7 @@ def test_a_prior_is_read_as_spreadsheets_write_it(tmp_path: Path, content: bytes
             None,
             "line 3 holds the byte 0xe9, 'é' in Latin-1 ('rénal,2')",
         ),
-        (b"label,count\nflu,1\nr\xe9nal,2\n", None, "Save it as `CSV UTF-8`, or convert it: iconv -f latin1 -t utf-8."),
+        (b"label,count\nflu,1\nr\xe9nal,2\n", None, "Save it as `CSV UTF-8`, or convert it: iconv -f latin1 -t utf-8 "),
         (b"\xff\xfelabel", None, "begins like UTF-16, but is not"),
         ("", None, "is empty; a header row"),
         ("ill\n", "ill", "has a header row but no records"),

@@ -362,6 +362,9 @@ def test_opendp_measurements() -> None:
         (lambda: dp_sgd(0.0, 0.1, 10), "noise_multiplier"),
         (lambda: dp_sgd(1.0, 1.5, 10), "sample_rate"),
         (lambda: from_opacus([]), "history is empty"),
+        (lambda: assess([(1.0, 0.1)], Threat(Prior.uniform(2))), "holds tuples"),
+        (lambda: assess([], Threat(Prior.uniform(2))), "list is neither a mechanism nor a guarantee"),
+        (lambda: assess((1.0, 0.1, 10), Threat(Prior.uniform(2))), r"its history \[\(noise_multiplier"),
         (lambda: assess("grr", Threat(Prior.uniform(2))), "neither a mechanism nor a guarantee"),
     ],
 )

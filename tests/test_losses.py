@@ -2,6 +2,7 @@
 
 import math
 import time
+from typing import Any
 
 import dp_accounting
 import numpy as np
@@ -9,9 +10,10 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution
 from scipy.stats import norm
 
-from dprisk import GaussianDP, dp_sgd
-from dprisk.guarantees import PrivacyLoss, from_dp_event, from_opacus
-from dprisk.guarantees.losses import Direction, Losses, SampledGaussians, composed, sampled_gaussian
+import dprisk.guarantees.losses as losses_module
+from dprisk import GaussianDP, Prior, Threat, assess, dp_sgd
+from dprisk.guarantees import Guarantee, PrivacyLoss, as_guarantee, from_dp_event, from_opacus
+from dprisk.guarantees.losses import MOST, Direction, Losses, SampledGaussians, accounted, composed, sampled_gaussian
 
 EPSILONS = np.array([0.0, 0.03, 0.1, 0.5, 1.0, 2.0, 4.0])
 
@@ -113,3 +115,73 @@ def test_an_event_takes_no_longer_than_its_history() -> None:
     assert promise.knots[0].size > 100
     assert time.perf_counter() - start < 10
     assert promise == dp_sgd(1.0, 0.01, 1000)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+@pytest.mark.parametrize(
+    ("noise", "rate", "steps", "hidden"),
+    [(0.1, 0.01, 100_000, 0.0), (0.3, 0.01, 10_000, 0.0), (0.05, 1e-6, 10**7, math.exp(-10)), (0.1, 0.5, 10**12, 0.0)],
+)
+@pytest.mark.slow
+def test_a_training_that_hides_nothing_is_told_in_seconds(
+    noise: float, rate: float, steps: int, hidden: float, relation: Any
+) -> None:
+    """Once it took eight minutes and then all memory. A record that is in no batch stays hidden."""
+    start = time.perf_counter()
+    promise = dp_sgd(noise, rate, steps, relation)
+    assert isinstance(promise, PrivacyLoss)
+    assert promise.total_variation == pytest.approx(1 - hidden, abs=1e-9)
+    assert (promise.epsilon_at(1e-5) == math.inf) == (noise < 0.3)
+    assert promise.knots[0].size > 1
+    assert time.perf_counter() - start < 10
+    assert promise.pld.profile[0].size <= MOST + 2
+
+
+@pytest.mark.parametrize("direction", ["remove", "add", "replace"])
+def test_a_coarser_grid_for_wide_losses_is_a_bound(monkeypatch: pytest.MonkeyPatch, direction: Direction) -> None:
+    phases = [(0.7, 0.1, 100), (1.0, 0.2, 5)]
+    fine = accounted(phases, direction, 1e-3)
+    monkeypatch.setattr(losses_module, "MOST", 2000)
+    coarse = accounted(phases, direction, 1e-3)
+    assert coarse.grid > fine.grid == 1e-3
+    assert coarse.mass.size <= 2001
+    for epsilon in (0.0, 0.5, 1.0, 3.0, 10.0):
+        above = [float(np.interp(epsilon, *losses.profile)) for losses in (coarse, fine)]
+        assert above[0] >= above[1] - 1e-12
+        assert above[0] == pytest.approx(above[1], abs=0.02)
+
+
+def test_losses_beyond_the_largest_epsilon_are_told_as_certain() -> None:
+    far = Losses(100.0, 5, np.full(10, 0.1), 0.0)  # 500, 600, ..., 1400
+    epsilons, deltas = far.profile
+    assert epsilons.tolist() == [0.0, 500.0, 600.0, 700.0]
+    assert deltas == pytest.approx([1.0, 0.9, 0.8, 0.8])
+
+
+@pytest.mark.parametrize(
+    ("promise", "code"),
+    [
+        (dp_sgd(1.5, 0.1, 5), "dp_sgd(noise_multiplier=1.5, sample_rate=0.1, steps=5)"),
+        (dp_sgd(1.5, 0.1, 5).compose(2), "dp_sgd(noise_multiplier=1.5, sample_rate=0.1, steps=10)"),
+        (
+            dp_sgd(1.5, 0.1, 5, "replace-one", 1e-3),
+            "dp_sgd(noise_multiplier=1.5, sample_rate=0.1, steps=5, relation='replace-one', grid=0.001)",
+        ),
+        (from_opacus([(1.5, 0.1, 5), (2.0, 0.2, 3)]), "from_opacus([(1.5, 0.1, 5), (2, 0.2, 3)])"),
+    ],
+)
+def test_a_training_names_itself_by_the_code_that_makes_it(promise: Guarantee, code: str) -> None:
+    assert repr(promise) == promise.brief() == code
+    again = eval(code, {"dp_sgd": dp_sgd, "from_opacus": from_opacus})
+    assert again == promise
+    assert promise.to_dict()["phases"] == [list(phase) for phase in again.pld.phases]
+    assert assess(promise, Threat(Prior.uniform(3))).sentence().startswith("Whatever model is trained like this, an")
+
+
+def test_a_history_stands_where_a_guarantee_stands() -> None:
+    history = [(1.5, 0.1, 5), (2.0, 0.2, 3)]
+    assert as_guarantee(history) == as_guarantee(tuple(map(list, history))) == from_opacus(history)
+    phases = [(1.0 + phase / 7, 0.1, 1) for phase in range(20)]
+    assert repr(as_guarantee(phases)) == "from_opacus(<20 entries>)"
+    assert repr(as_guarantee(phases[:8])).startswith("PrivacyLoss(total variation 0.")

@@ -259,3 +259,15 @@ def test_labels_stand_on_curves_that_end_at_one_point() -> None:
     assert places is not None
     assert all(0.8 < bottom < 0.82 or 0.3 < bottom < 0.32 for _, bottom in places)
     assert above([[(0.0, 0.5), (1.0, 0.5)]] * 2, [0.2, 0.2], 0.06) is None
+
+
+def test_a_long_heading_is_not_cut() -> None:
+    """It takes several lines, all within the figure."""
+    picture = Bars("a heading of many words, " * 6, (Bar("right without the report (baseline)", 0.5, "0.5"),))
+    ax = draw(picture)
+    figure = ax.get_figure()
+    figure.draw_without_rendering()
+    title = next(child for child in ax.get_children() if getattr(child, "get_text", str)() == ax.get_title("left"))
+    assert "\n" in ax.get_title("left")
+    assert title.get_window_extent().x1 <= figure.bbox.x1
+    assert title.get_window_extent().y1 <= figure.bbox.y1

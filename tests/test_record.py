@@ -1,5 +1,7 @@
 """The risk of one named record: TV(P_z, Q) written out, closed forms beside it, and how a record is named."""
 
+import csv
+import io
 import json
 from itertools import pairwise
 from pathlib import Path
@@ -10,10 +12,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dprisk import GRR, OUE, Gaussian, GaussianDP, Laplace, Matrix, Prior, PureDP, SubsetSelection, Threat, assess
+from dprisk import (
+    GRR,
+    OUE,
+    ApproxDP,
+    Density,
+    Gaussian,
+    GaussianDP,
+    Laplace,
+    Matrix,
+    Prior,
+    PureDP,
+    SubsetSelection,
+    Threat,
+    assess,
+)
 from dprisk.attacks.one_record import estimate_exposure
 from dprisk.errors import DpriskError
 from dprisk.exact.record import compared_with, exposure, exposures
+from dprisk.guarantees import RenyiDP
 from dprisk.mechanisms import SHE, SetProtocol, VectorGaussian, VectorLaplace
 from dprisk.mechanisms.numbers.additive import Additive
 from dprisk.types import FloatArray, IntArray
@@ -230,9 +247,9 @@ def test_a_record_is_named_as_people_name_it(prior: Prior, asked: Any, number: i
         (Prior.uniform(3), 3, "no record 3: the records have no labels, only numbers 0..2"),
         (Prior.uniform(3), True, "no record True"),
         (Prior.uniform(3), "flu", "no record 'flu'"),
-        (Prior.uniform(3, ["HIV", "flu", "cold"]), "Hiv", "no record 'Hiv' among 3; is it HIV?"),
+        (Prior.uniform(3, ["HIV", "flu", "cold"]), "Hivv", "no record 'Hivv' among 3; is it HIV?"),
         (Prior.uniform(3, ["HIV", "flu", "cold"]), 0, "no record '0' among 3; is it HIV or flu or cold?"),
-        (Prior.uniform(2, [1.5, ("1.5",)]), "1.5", "Several records are written '1.5'"),
+        (Prior.uniform(2, [1.5, ("1.5",)]), "1.5", "2 records are written like '1.5', give one of them"),
         (Prior.uniform(2, ["a", "b"]), ["a"], "no record"),
     ],
 )
@@ -269,8 +286,82 @@ def test_the_command_tells_of_a_record(
     assert code == 0
     assert truth.sentence() in shown
     told = json.loads(run(capsys, monkeypatch, *line, "HIV", "--json")[1])
-    assert told["record"] == json.loads(json.dumps(truth.to_dict()))
+    assert told["looked_for"] == [json.loads(json.dumps(truth.to_dict()))]
+    assert told["inputs"]["record"] == ["HIV"]
     assert told["right_on_participants"] - told["right_on_others"] == pytest.approx(told["advantage"])
-    code, _, wrong = run(capsys, monkeypatch, *line, "hiv")
+    code, _, wrong = run(capsys, monkeypatch, *line, "HIB")
     assert code != 0
-    assert wrong == "Error: There is no record 'hiv' among 2; is it HIV?\n"
+    assert wrong == "Error: There is no record 'HIB' among 2; is it HIV?\n"
+    shown = run(capsys, monkeypatch, *line, "hiv", "--record", "flu")[1]
+    assert shown.index("record HIV,") < shown.index("record flu,")
+    out = run(capsys, monkeypatch, *line, "HIV", "--record", "flu", "--csv")[1]
+    lines = [row for row in csv.DictReader(io.StringIO(out)) if row["what"] == "yes_on_record"]
+    assert [row["record"] for row in lines] == ["HIV", "flu"]
+    assert float(lines[0]["value"]) == truth.yes_on_record
+
+
+@pytest.mark.parametrize(("size", "is_told"), [(20, False), (5000, True)])
+def test_what_is_left_out_for_many_records_is_said(
+    size: int, is_told: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = ["assess", "--mechanism", "grr", "--epsilon", "1", "--size", str(size), "--prior", "zipf"]
+    shown = run(capsys, monkeypatch, *line)[1]
+    assert ("--record, risk.of(...)" in shown) is is_told
+    assert ("bound on advantage" in shown) is ("most at risk" in shown) is not is_told
+    assert "looks for record 7 " in run(capsys, monkeypatch, *line, "--record", "7")[1]
+    assert "Bounds that apply" in run(capsys, monkeypatch, *line, "--bounds")[1]
+
+
+def test_a_record_is_found_by_how_it_is_written() -> None:
+    prior = Prior.uniform(5, [("f", "NO"), ("f", "yes"), ("m", "no"), ("m", 250.83), ("M", "Other")])
+    for text, place in (
+        ("f, NO", 0),
+        ("F, no", 0),
+        ("YES", 1),
+        ("no", 2),
+        ("250.83", 3),
+        ("other", 4),
+        ("m, other", 4),
+    ):
+        assert prior.find(text) == place
+    with pytest.raises(DpriskError, match=r"^2 records are written like 'm', give one of them: m, no; m, 250\.83\.$"):
+        prior.find("m")
+    with pytest.raises(DpriskError, match="2 records are written like 'No'"):
+        prior.find("No")
+    with pytest.raises(DpriskError, match=r"7 records .*; and 2 more"):
+        Prior.uniform(7, [(n, "x") for n in range(7)]).find("x")
+
+
+def test_rows_are_told_as_they_are_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once each in JSON, with both numbers, and without Python's brackets in CSV."""
+    (tmp_path / "ill.csv").write_text("sex,age,ill\nf,<30,flu\nf,<30,HIV\nm,30+,flu\nm,30+,flu\n")
+    line = ["assess", "--mechanism", "grr", "--epsilon", "1", "--data", str(tmp_path / "ill.csv"), "--column", "ill"]
+    line += ["--knows", "sex,age", "--record", "hiv"]
+    told = json.loads(run(capsys, monkeypatch, *line, "--json")[1])
+    assert [set(entry) for entry in told["records"]] == [{"record", "advantage if looked for", "average attacker"}] * 3
+    rows = ["f, <30, HIV", "f, <30, flu", "m, 30+, flu"]
+    assert [entry["record"] for entry in told["records"]] == rows
+    assert told["looked_for"][0]["record"] == rows[0]
+    lines = list(csv.DictReader(io.StringIO(run(capsys, monkeypatch, *line, "--csv")[1])))
+    assert {row["record"] for row in lines} == {"", *rows}
+
+
+def test_a_bound_that_excludes_nothing_is_no_fact() -> None:
+    """Randomised response keeps these promises, and none of its reports makes anybody certain."""
+    for guarantee in (ApproxDP(0.1, 1e-9), GaussianDP(0.01)):
+        told = assess(guarantee, Threat(Prior.uniform(3))).of(1)
+        assert told.largest_posterior == 1.0
+        assert "certain" not in told.sentence()
+
+
+def test_a_record_of_a_guarantee_for_adding_or_removing() -> None:
+    threat = Threat(Prior.uniform(4))
+    told = assess(PureDP(1.0, "add-remove"), threat).of(2)
+    assert told.advantage == pytest.approx(0.75 * (1 - 2 * float(PureDP(1.0).tradeoff(0.5))), abs=1e-12)
+    assert told.rows[-1][2].startswith("(1 - prior)(1 - 2 f(1/2))")
+    renyi = RenyiDP([2, 4, 8, 32], [0.01, 0.02, 0.05, 0.2], relation="add-remove")
+    assert 0 < assess(renyi, threat).of(0).advantage < 0.2
+    with pytest.raises(DpriskError, match="can be listed"):
+        assess(PureDP(1.0), Threat.reconstruction(Density.uniform(), within=0.1)).of(0.5)

@@ -575,6 +575,38 @@ def test_the_answer_says_which_prior_and_which_noise(
 
 
 @pytest.mark.parametrize(
+    ("changes", "warned"),
+    [
+        ({"query": {"kind": "mean", "column": "age"}}, True),
+        ({"query": {"kind": "sum", "column": "age", "low": 0}}, True),
+        ({"query": {"kind": "mean", "column": "age", "low": 18, "high": 90}}, False),
+        ({"query": {"kind": "mean", "column": "age"}, "universe": {"range": [18, 90]}, "prior": "uniform"}, False),
+        (
+            {
+                "query": {"kind": "sum", "column": "age"},
+                "noise": {"kind": "laplace", "epsilon": 1, "sensitivity": 90},
+            },
+            False,
+        ),
+        ({"universe": {"columns": ["illness"]}}, False),
+    ],
+)
+def test_a_range_that_comes_from_the_data_is_warned_of(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    folder: Path,
+    changes: dict[str, Any],
+    warned: bool,
+) -> None:
+    path = write(folder, {"universe": {"columns": ["age"]}} | changes)
+    told = "The range, 18 to 71, comes from the data; the guarantee holds only if it is public."
+    for command in ("assess", "calibrate --advantage 0.1"):
+        code, shown, wrong = run(capsys, monkeypatch, *command.split(), "--release", path, "--json")
+        assert (code, wrong) == (0, "")
+        assert (told in json.loads(shown)["about"]) is warned
+
+
+@pytest.mark.parametrize(
     ("changes", "options", "expected"),
     [
         (
@@ -631,6 +663,9 @@ def test_what_can_only_be_estimated_is_calibrated_by_its_guarantee() -> None:
     assert found.advantage == assess(found.subject.guarantee(), threat).advantage <= 0.05
     assert assess(found.subject, threat, runs=20_000).advantage_interval[1] <= 0.05
     assert ("at most: the worst that the guarantee allows") in [row[2] for row in found.rows]
+    assert found.sentence().endswith(" or less (by its guarantee; less noise may do).")
+    kept = calibrate(mechanism, threat, epsilon=(1.0, 1e-5))
+    assert kept.sentence() == "To keep (1, 1e-05)-DP, choose epsilon 1 or less: Laplace noise of scale 2 or more."
 
 
 def threat_on(*known: str) -> Threat:

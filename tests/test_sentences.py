@@ -12,6 +12,7 @@ from dprisk import (
     ApproxDP,
     Density,
     Gaussian,
+    GaussianDP,
     Laplace,
     Line,
     Matrix,
@@ -29,6 +30,7 @@ from dprisk.risks import AttackRisk, Risk
 
 ILLNESSES = Prior({"flu": 0.6, "cold": 0.32, "HIV": 0.08})
 SEXES = {"flu": "f", "cold": "m", "HIV": "m"}
+PEOPLE = {"sex": ["f", "f", "m", "m"], "age": [30, 30, 40, 40], "ill": ["flu", "cold", "flu", "flu"]}
 NUMBERS = Threat.reconstruction(Density.uniform(), within=0.1)
 
 
@@ -64,13 +66,18 @@ SENTENCES = [
     ),
     answer(
         lambda: assess(Laplace(11, 4.0), Threat(Prior.zipf(11), success=Line(2.0))),
-        "An attacker can be right (within 2 on a line) about 758 of 1000 people who took part, and about 459 of 1000 "
+        "An attacker can be right (within 2 on a line) about 759 of 1000 people who took part, and about 460 of 1000 "
         "who did not: taking part adds 299.",
     ),
     answer(
         lambda: assess(OUE(3, 1.0), Threat(ILLNESSES, SEXES)),
         "An attacker who knows everybody's group can be right about 735 of 1000 people who took part, and about 615 of "
         "1000 who did not: taking part adds 120.",
+    ),
+    answer(
+        lambda: assess(GRR(3, 1.0), Threat.attributes(PEOPLE, known=["sex", "age"], secret=["ill"])),
+        "An attacker who knows everybody's sex and age can be right (in ill) about 629 of 1000 people who took part, "
+        "and about 447 of 1000 who did not: taking part adds 182.",  # p + q/4, and 1/4 + (p + q)/4
     ),
     answer(
         lambda: assess(GRR(4, 1.0), Threat.membership(Prior.uniform(4))),
@@ -80,8 +87,8 @@ SENTENCES = [
     # an estimate, bounds for numbers, and a form that tells no rates
     answer(
         lambda: assess(OUE(200, 2.0), Threat(Prior.uniform(200), success=Line(3.0)), runs=500, seed=1),
-        "By an estimate, an attacker can be right (within 3 on a line) about 81 of 1000 people who took part, and "
-        "about 35 of 1000 who did not: taking part adds about 46.",
+        "By an estimate, an attacker can be right (within 3 on a line) about 80 of 1000 people who took part, and "
+        "about 34 of 1000 who did not: taking part adds about 46.",
     ),
     answer(
         lambda: assess(OnInterval.laplace(4.0), NUMBERS),
@@ -107,7 +114,13 @@ SENTENCES = [
     answer(
         lambda: assess(PureDP(1.0), Threat.membership(Prior.uniform(10))),
         'Whatever the mechanism, an attacker who knows everybody\'s record can say "took part" of at most 245 more of '
-        "1000 who did than of 1000 who did not.",
+        "1000 who did than of 1000 whose place somebody from the prior took.",
+    ),
+    answer(
+        lambda: assess(GaussianDP(0.5, "add-remove"), Threat.membership(Prior.uniform(2))),
+        'Whatever the mechanism, an attacker who knows everybody\'s record can say "took part" of at most 192 more of '
+        "1000 who did than of 1000 whose place somebody from the prior took, and of at most 198 more than of 1000 left "
+        "out.",
     ),
     # one record
     answer(
@@ -122,8 +135,8 @@ SENTENCES = [
     ),
     answer(
         lambda: assess(Gaussian(5, 0.5), Threat(Prior.uniform(5))).of(4),
-        "An attacker who looks for record 4 says yes to 761 of 1000 people who have it, and to 409 of 1000 taken at "
-        "random: 352 more. A report can make it all but certain of that, up from 20 %.",
+        "An attacker who looks for record 4 says yes to 762 of 1000 people who have it, and to 410 of 1000 taken at "
+        "random: 352 more. Some report, however rare, makes it all but certain of that, up from 20 %.",
     ),
     answer(
         lambda: assess(PureDP(1.0), Threat(ILLNESSES)).of("HIV"),
@@ -147,6 +160,11 @@ SENTENCES = [
         "To keep the advantage at or below 10 points, choose epsilon 2.5 or less.",
     ),
     answer(
+        lambda: calibrate(Laplace([0, 4, 10], 2.0), epsilon=0.5),
+        "To keep epsilon <= 0.5, choose epsilon 0.5 or less: Laplace noise of scale 20 or more on a scale from 0 to "
+        "10.",
+    ),
+    answer(
         lambda: audit(GRR(4, 2.0), claim=1.0, runs=2000),
         "GRR(size=4, epsilon=2) breaks its promise of epsilon 1: its true epsilon is at least 1.881 (99 % confidence).",
     ),
@@ -158,17 +176,32 @@ def test_the_sentence(question: Callable[[], Answer], told: str) -> None:
     assert question().sentence() == told
 
 
+def test_left_out_or_in_is_told_where_the_guarantee_is_about_it() -> None:
+    """It is the total variation, whatever the prior, which the advantage depends on."""
+    promise = GaussianDP(0.5, "add-remove")
+    for prior in (Prior.uniform(2), Prior.uniform(100), Prior([0.99, 0.01])):
+        risk = assess(promise, Threat.membership(prior))
+        assert risk.to_dict()["left_out_or_in"] == promise.total_variation
+        assert ("left out or in", "<= 0.1975") in [row[:2] for row in risk.rows]
+    for other in (
+        assess(promise, Threat(Prior.uniform(2))),
+        assess(promise.to_replace_one(), Threat.membership(Prior.uniform(2))),
+    ):
+        assert other.to_dict()["left_out_or_in"] is None
+        assert "left out" not in other.sentence() + str(other.rows)
+
+
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
 def test_what_is_said_adds_up(epsilon: float) -> None:
-    """Rounded numbers too, and none is off by more than one."""
+    """Rounded numbers too: the first and the last are those of the table, and the second is off by one at most."""
     for size in range(2, 60):
         risk = assess(OUE(size, epsilon), Threat(Prior.zipf(size)))
         right, people, others, _, more = (
             int(number.replace(",", "")) for number in re.findall(r"[\d,]*\d", risk.sentence())
         )
         assert right - others == more
-        assert abs(right - people * (risk.right_on_participants or 0)) <= 1
-        assert abs(others - people * (risk.right_on_others or 0)) <= 0.5 + 1e-6
+        assert abs(right - people * (risk.right_on_participants or 0)) <= 0.5 + 1e-6
+        assert abs(others - people * (risk.right_on_others or 0)) <= 1 + 1e-6
         assert abs(more - people * risk.advantage) <= 0.5 + 1e-6
 
 

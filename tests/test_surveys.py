@@ -96,6 +96,22 @@ def test_knowing_nothing_is_the_column_alone() -> None:
     assert assess(survey.randomised(GRR(3, 1.0)), survey.threat()) is not None
 
 
+@pytest.mark.parametrize("knows", ["none", "all", ["sex"], ["sex", "age"]])
+def test_a_uniform_prior_is_over_all_values_in_each_group(knows: Any) -> None:
+    """Whether they occur there or not; how many people each group has is no secret."""
+    survey = Survey.from_table(PEOPLE, "ill", knows)
+    even = survey.uniform()
+    known = [] if isinstance(knows, str) else knows
+    groups = Counter(zip(*(PEOPLE[name] for name in known), strict=True)) if known else Counter({(): 9})
+    assert even.people == survey.people == 9
+    assert even.counts == {(*group, ill): n / 3 for group, n in groups.items() for ill in ("HIV", "flu", "none")}
+    mechanism, threat = even.randomised(GRR(3, 1.0)), even.threat()
+    p, q = np.e / (np.e + 2), 1 / (np.e + 2)
+    risk = assess(mechanism, threat)
+    assert risk.baseline == pytest.approx(1.0 if knows == "all" else 1 / 3)
+    assert risk.advantage == pytest.approx((p - q) * (1 - 1 / 3))
+
+
 def test_a_number_may_be_wanted_roughly() -> None:
     survey = Survey.from_table(PEOPLE, "age", knows=["sex"])
     near = assess(survey.randomised(Laplace([30, 60], 1.0)), survey.threat(within=30))
@@ -196,6 +212,25 @@ def test_the_command_ends_in_the_numbers_of_the_library(
     assert told["epsilon"] == pytest.approx(calibrate(mechanism, survey.threat(), advantage=0.05).value, rel=1e-12)
 
 
+def test_the_command_takes_a_uniform_prior_and_warns_of_one_that_tells_all(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, hospital: Path
+) -> None:
+    line = f"assess --mechanism oue --epsilon 1 --data {hospital} --column Diagnosis --knows Sex,Age --json".split()
+    survey = Survey.from_csv(hospital, "Diagnosis", ["Sex", "Age"])
+    told = json.loads(run(capsys, monkeypatch, *line)[1])
+    assert told["about"].endswith(
+        "hospital.csv. 1 of 4 groups holds one possible row: the prior from the file already tells their value"
+    )
+    told = json.loads(run(capsys, monkeypatch, *line, "--prior", "uniform")[1])
+    assert told["about"].endswith(
+        "the prior is uniform: every value of Diagnosis is equally likely in each of 4 groups, which are as common as "
+        f"in {hospital}"
+    )
+    even = survey.uniform()
+    assert told["advantage"] == assess(even.randomised(OUE(3, 1.0)), even.threat()).advantage
+    assert told["baseline"] == pytest.approx(1 / 3)
+
+
 def test_a_guarantee_and_a_number_of_a_table(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, hospital: Path, tmp_path: Path
 ) -> None:
@@ -203,6 +238,8 @@ def test_a_guarantee_and_a_number_of_a_table(
     threat = Survey.from_csv(hospital, "Diagnosis", ["Sex"]).threat()
     told = json.loads(run(capsys, monkeypatch, *line.split())[1])
     assert told["advantage"] == assess(PureDP(1.0), threat).advantage
+    assert told["about"].startswith("Diagnosis: 3 values, 45 people, the attacker knows Sex; the prior is how common")
+    assert told["threat"]["knows"] == "Sex (one of 2 groups)"
     path = tmp_path / "stays.csv"
     path.write_text("ward,days\nA,1\nA,2\nB,7\nB,30\nB,2\n")
     line = f"assess --mechanism laplace --epsilon 2 --data {path} --column days --knows ward --within 1 --json"
@@ -247,7 +284,10 @@ def test_a_mechanism_on_whole_rows_says_so(
         ("--data {hospital} --column Sex --knows ward", "no column `ward`; it has `Sex`"),
         ("--data {hospital} --column Sex --knows sex", "'Sex' cannot be known and asked for"),
         ("--data {hospital} --column Sex --size 2", "--size has no meaning with --data: it follows from the table."),
-        ("--data {hospital} --column Sex --prior uniform", "--prior has no meaning with --data"),
+        (
+            "--data {hospital} --column Sex --prior zipf",
+            "With --data the prior is how common each row is, or --prior uniform; got zipf.",
+        ),
         ("--data {hospital} --column Sex --within 1 --space ring", "--space ring has no meaning with --data"),
         ("--data {hospital} --column Sex --within 1 --knows Age", "must be numbers"),
         ("--data nowhere.csv --column Sex", "There is no file nowhere.csv"),

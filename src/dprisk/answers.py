@@ -56,6 +56,13 @@ class Answer(ABC):
         """What is told of single records: what, the record, how much; nothing unless a kind of answer tells it."""
         return []
 
+    def by_record(self) -> list[dict[str, Any]]:
+        """The same, with all that is told of a record together."""
+        told: dict[Any, dict[str, Any]] = {}
+        for what, record, value in self.of_records():
+            told.setdefault(record, {"record": record})[what] = value
+        return list(told.values())
+
     def table(self) -> list[dict[str, Any]]:
         """A line for each number: what it is, the record that it is about (None: all of them), and its value."""
         overall = [(what, None, value) for what, value in {**self.numbers, **self.compared}.items()]

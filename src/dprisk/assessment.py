@@ -13,7 +13,7 @@ from dprisk.attacks.value import exact_value
 from dprisk.errors import ThreatError, TooLargeError, fail, require
 from dprisk.mechanisms import Mechanism
 from dprisk.risks import Assessment, AttackRisk, GroupRisk, RecordRisk, Risk, WorstCase, computed
-from dprisk.threat import Threat
+from dprisk.threat import Distances, Threat
 
 __all__ = ["Assessment", "AttackRisk", "GroupRisk", "RecordRisk", "Risk", "WorstCase", "assess"]
 
@@ -97,6 +97,9 @@ def _of_attack(
     require(isinstance(subject, Mechanism), f"An attack is on a mechanism; a {kind} has no outputs to guess from.")
     threat.require_listed()
     name = NAMED[attack].name if isinstance(attack, str) else type(attack).__name__
+    other_guesses = isinstance(threat.success, Distances) and threat.success.matrix.shape[0] != threat.prior.size
+    if isinstance(attack, str) and other_guesses and not name.startswith("OPTIMAL"):
+        fail(f"{name} guesses one of the records, but the rows of the given distances are other guesses.", ThreatError)
     guesser = make(attack, subject, threat) if isinstance(attack, str) else attack
     told = f"An attack is a name such as 'UNI' or has a method `guess`, not {attack!r}."
     require(callable(getattr(guesser, "guess", None)), told)

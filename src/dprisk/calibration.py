@@ -163,8 +163,13 @@ class Calibration(Found, Compared, Answer):
 
     def _how(self, what: str) -> str:
         """What is said beside an achieved number: of a mechanism it is exact unless the guarantee stands in for it."""
-        stands_in = isinstance(self.risk, WorstCase) and isinstance(self.subject, Mechanism)
-        return "at most: the worst that the guarantee allows" if stands_in and what != "baseline" else ""
+        stands_in = self._by_guarantee and what != "baseline"
+        return "at most: the worst that the guarantee allows" if stands_in else ""
+
+    @property
+    def _by_guarantee(self) -> bool:
+        """Whether the risk of a mechanism is out of reach, so that the worst that its guarantee allows stands in."""
+        return isinstance(self.risk, WorstCase) and isinstance(self.subject, Mechanism)
 
     def _shown(self, found: Found) -> str:
         """A parameter rounded to the safe side."""
@@ -181,10 +186,22 @@ class Calibration(Found, Compared, Answer):
             return f"Any {self.parameter} keeps {goal}: this goal needs no noise."
         digits = 10.0 ** (2 - math.floor(math.log10(self.value)))
         if self._knob.rises:
-            less = "" if self._knob.jumps or self._knob.wavers else " or less"
-            return f"To keep {goal}, choose {self.parameter} {math.floor(self.value * digits) / digits:g}{less}."
-        more = "" if self._knob.wavers else " or more"
-        return f"To keep {goal}, choose {self.parameter} {math.ceil(self.value * digits) / digits:g}{more}."
+            others, number = " or less", math.floor(self.value * digits) / digits
+        else:
+            others, number = " or more", math.ceil(self.value * digits) / digits
+        others = "" if self._knob.jumps or self._knob.wavers else others
+        return f"To keep {goal}, choose {self.parameter} {number:g}{others}{self._aside(others)}."
+
+    def _aside(self, others_keep_it: str) -> str:
+        """What noise that is, where the goal is the parameter itself, and whether less may do."""
+        if self._by_guarantee and self.kind in ("advantage", "success"):
+            return " (by its guarantee; less noise may do)"
+        scale = getattr(self.subject, "scale", None)
+        if self.kind != "epsilon" or scale is None or not self._knob.rises:
+            return ""
+        measured = f" {self.template.units}" if self.template.units else ""
+        more = " or more" if others_keep_it else ""
+        return f": Laplace noise of scale {significant_up(scale, 3)}{more}{measured}"
 
     def picture(self) -> Curves:
         """What `plot` draws, as plain data."""
@@ -284,7 +301,8 @@ def _goal(name: str, goal: Any, threat: Threat | None) -> tuple[Measure, float, 
 
 def _risk_goal(name: str, goal: Any, threat: Threat | None) -> tuple[Measure, float, str]:
     limit = as_number(f"The tolerated {name}", goal)
-    require(0 < limit <= 1, f"The tolerated {name} must lie in (0, 1], got {limit}")
+    percent = f"; {limit:g} {'points' if name == 'advantage' else '%'} are {limit / 100:g}" if 1 < limit <= 100 else ""
+    require(0 < limit <= 1, f"The tolerated {name} must lie in (0, 1], got {limit:g}{percent}")
     if threat is None:
         require(name == "advantage", "A tolerated success needs a threat: success at what?", ParameterError)
         return _total_variation, limit, f"advantage <= {limit:g}"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from dprisk.answers import Row
 from dprisk.conversions import membership_advantage, true_positive_rate
@@ -24,7 +25,7 @@ NEIGHBOURS = {"replace-one": "one record is replaced", "add-remove": "one record
 class Comparisons:
     """A guarantee in the numbers that people compare, each at least the truth for neighbours by this `relation`.
 
-    `epsilon` goes with delta 1e-5, `mu` with Gaussian DP: infinite where there is none. `membership_advantage` is the
+    `epsilon` goes with `delta`, `mu` with Gaussian DP: infinite where there is none. `membership_advantage` is the
     total variation, and `true_positive_rates` are those of the best test at each false positive rate.
     """
 
@@ -33,9 +34,10 @@ class Comparisons:
     mu: float
     membership_advantage: float
     true_positive_rates: dict[float, float]
+    delta: float = DELTA
 
     @classmethod
-    def of(cls, guarantee: Guarantee) -> Comparisons:
+    def of(cls, guarantee: Guarantee, delta: float = DELTA) -> Comparisons:
         """Read off the trade-off curve, whatever the neighbouring relation.
 
         >>> from dprisk import GaussianDP
@@ -45,16 +47,17 @@ class Comparisons:
         rates = {rate: true_positive_rate(guarantee, rate) for rate in FALSE_POSITIVE_RATES}
         return cls(
             guarantee.relation,
-            guarantee.epsilon_at(DELTA),
+            guarantee.epsilon_at(delta),
             guarantee.implied_mu,
             membership_advantage(guarantee),
             rates,
+            delta,
         )
 
     @property
     def rows(self) -> list[Row]:
         """For a person, rounded up; without a mu where there is none."""
-        epsilon = (f"epsilon at delta {_short(DELTA)}", self.epsilon, f"kept when {NEIGHBOURS[self.relation]}")
+        epsilon = (f"epsilon at delta {_short(self.delta)}", self.epsilon, f"kept when {NEIGHBOURS[self.relation]}")
         mu = ("mu", self.mu, "is Gaussian DP with this mu")
         rates = [
             (f"TPR at FPR {rate:g}", share, f"found, at 1 false alarm in {1 / rate:g}")
@@ -72,7 +75,7 @@ class Comparisons:
         """Ready for JSON: None stands for infinity."""
         return {
             "relation": self.relation,
-            f"epsilon_at_delta_{_short(DELTA)}": _finite(self.epsilon),
+            f"epsilon_at_delta_{_short(self.delta)}": _finite(self.epsilon),
             "mu": _finite(self.mu),
             "membership_advantage": self.membership_advantage,
             **{f"tpr_at_fpr_{rate:g}": share for rate, share in self.true_positive_rates.items()},
@@ -94,6 +97,17 @@ class Compared:
             return Comparisons.of(self._promises.guarantee())
         except DpriskError:  # a mechanism too large to go through, or a noise whose curve nobody told
             return None
+
+    def at_delta(self, delta: float) -> Self:
+        """The same answer, its epsilon told at another delta.
+
+        >>> from dprisk import GaussianDP, Prior, Threat, assess
+        >>> assess(GaussianDP(1.0), Threat(Prior.uniform(2))).at_delta(1e-6).comparisons.epsilon
+        4.886...
+        """
+        other = copy(self)
+        vars(other)["comparisons"] = Comparisons.of(self._promises.guarantee(), delta)
+        return other
 
     @property
     def _compares_quickly(self) -> bool:

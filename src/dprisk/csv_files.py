@@ -6,6 +6,7 @@ blocks, and of each only the columns that are needed. Rows are counted as a spre
 
 import csv
 import gzip
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -50,7 +51,10 @@ class CsvFile:
     def described(self) -> str:
         """Its columns, and how they were told apart, for messages."""
         apart = f"separated by {DELIMITERS[self.delimiter]}" if len(self.header) > 1 else "with no delimiter seen"
-        return f"it has {', '.join(f'`{name}`' for name in self.header)}, {apart}"
+        if len(self.header) == 1 and "|" in self.header[0]:
+            apart = "separated by vertical bars, which are not read: write commas, semicolons or tabs"
+        title = " (row 2 has more cells: is row 1 the header, or a title?)" if self._starts_with_a_title() else ""
+        return f"it has {', '.join(f'`{name}`' for name in self.header)}, {apart}{title}"
 
     def has(self, name: str) -> bool:
         """Whether there is a column of that name; capital letters do not matter."""
@@ -61,9 +65,20 @@ class CsvFile:
         places = self._places(name)
         if name in self.header and len(places) > 1:
             raise InputFileError(f"{self.path} has two columns `{name}`; each needs its own name.")
-        InputFileError.unless(len(places) < 2, f"{self.path}: `{name}` may be several columns; {self.described}.")
-        InputFileError.unless(places, f"{self.path} has no column `{name}`; {self.described}.")
+        if len(places) > 1:
+            raise InputFileError(f"{self.path}: `{name}` may be several columns; {self.described}.")
+        if not places:
+            raise InputFileError(f"{self.path} has no column `{name}`; {self.described}.")
         return self.header[places[0]]
+
+    def _starts_with_a_title(self) -> bool:
+        """Whether the second row has more cells with something in them than the first."""
+        for delimiter in DELIMITERS:
+            with _rows(self.path, self.encoding, delimiter) as rows:
+                first, second = (sum(1 for cell in _header(rows)[1] if cell.strip()) for _ in range(2))
+            if first < second:
+                return True
+        return False
 
     def columns(self, names: Sequence[str] | None = None) -> dict[str, list[str]]:
         """Some columns, or all, as text, by the names that they were asked for."""
@@ -219,7 +234,7 @@ def _not_unicode(path: Path, problem: UnicodeDecodeError) -> str:
     around = line.strip()[:40]
     return (
         f"{path} is not UTF-8: line {number} holds the byte 0x{byte:02x}, {chr(byte)!r} in Latin-1 ({around!r}). "
-        "Save it as `CSV UTF-8`, or convert it: iconv -f latin1 -t utf-8."
+        f"Save it as `CSV UTF-8`, or convert it: iconv -f latin1 -t utf-8 {shlex.quote(str(path))} > utf8.csv"
     )
 
 

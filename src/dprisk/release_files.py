@@ -34,6 +34,7 @@ _require = partial(require, error=InputFileError)
 Options = dict[str, Any]
 Columns = dict[str, list[Any]]
 _OTHER_PRIOR = "say what is believed instead, as in --prior uniform."
+RANGE_IS_SECRET = "the guarantee holds only if it is public. Give the query a low and a high"
 MOST_RECORDS = 10_000_000  # in a range
 
 
@@ -52,6 +53,7 @@ class ReleaseFile:
     mechanism: Mechanism
     prior: str | None
     folder: Path
+    range_from_data: bool = False  # that decides how much one person can change a sum
 
     @property
     def others(self) -> int:
@@ -67,10 +69,14 @@ class ReleaseFile:
         """In a sentence; `prior` is as on the command line, and with `any_noise` that of the file is left out."""
         common = "the prior is how often each occurs among them" if prior == "data" else f"the prior is {prior}"
         told = f"{self.query.describe()}, over {self.others} others and one of {self.mechanism.size} possible records; "
-        if any_noise or not isinstance(self.noise, Guarantee):
-            return told + common
-        kind = type(self.mechanism).__name__.removeprefix("Vector")
-        return f"{told}{common}; {kind} noise, the least that keeps {self.noise!r}"
+        told += common
+        if isinstance(self.noise, Guarantee) and not any_noise:
+            kind = type(self.mechanism).__name__.removeprefix("Vector")
+            told = f"{told}; {kind} noise, the least that keeps {self.noise!r}"
+        if self.range_from_data:
+            values = self.table[self.query.looks_at[0]]
+            told = f"{told}. The range, {min(values):g} to {max(values):g}, comes from the data; {RANGE_IS_SECRET}"
+        return told
 
     def prior_from_data(self) -> Prior:
         """How often each record occurs among everybody else."""
@@ -106,7 +112,9 @@ def read_release(path: str | Path) -> ReleaseFile:
         interval=given.get("interval"),
         ends=given.get("ends", "clamp"),
     )
-    return ReleaseFile(query, data, table, noise, mechanism, prior, path.parent)
+    open_ended = isinstance(query, Sum) and query.sensitivity(1) is None and sensitivity is None
+    from_data = given["universe"] == "data" or "columns" in given["universe"]
+    return ReleaseFile(query, data, table, noise, mechanism, prior, path.parent, open_ended and from_data)
 
 
 def _document(path: Path) -> Options:

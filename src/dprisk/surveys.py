@@ -7,8 +7,10 @@ mechanism sees the column alone.
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -29,7 +31,7 @@ Known = Sequence[str] | str
 
 @dataclass(frozen=True, repr=False)
 class Survey:
-    """What people are asked for, and how many have each row of (known columns, that column).
+    """What people are asked for, and how many have (or are believed to have) each row of (known columns, that column).
 
     >>> people = {"sex": ["f", "f", "m", "m"], "ill": ["yes", "no", "no", "no"]}
     >>> survey = Survey.from_table(people, "ill", knows=["sex"])
@@ -42,7 +44,7 @@ class Survey:
 
     column: str
     knows: tuple[str, ...] | str
-    counts: Mapping[tuple[Any, ...], int]
+    counts: Mapping[tuple[Any, ...], float]
 
     @classmethod
     def from_table(cls, table: Table, column: str, knows: Known = ()) -> Self:
@@ -73,16 +75,37 @@ class Survey:
     @property
     def people(self) -> int:
         """How many people the table has."""
-        return sum(self.counts.values())
+        return round(math.fsum(self.counts.values()))
 
     @cached_property
     def prior(self) -> Prior:
         """How common each value of the column is."""
         values = tally(row[-1] for row in self.counts)
-        common = dict.fromkeys(values, 0)
+        common = dict.fromkeys(values, 0.0)
         for row, times in self.counts.items():
             common[row[-1]] += times
         return Prior.from_counts(common)
+
+    @property
+    def groups(self) -> Counter[tuple[Any, ...]]:
+        """How many possible rows there are of each combination of known columns."""
+        return Counter(row[:-1] for row in self.counts)
+
+    def uniform(self) -> Self:
+        """The same people, to an attacker whom the table does not tell which values are common.
+
+        In each group of the known columns all values are possible and equally likely, also those that do not occur in
+        it; groups are as common as in the table.
+
+        >>> people = {"sex": ["f", "f", "m", "m"], "ill": ["yes", "no", "no", "no"]}
+        >>> Survey.from_table(people, "ill", knows=["sex"]).uniform().counts
+        {('f', 'no'): 1.0, ('f', 'yes'): 1.0, ('m', 'no'): 1.0, ('m', 'yes'): 1.0}
+        """
+        people = dict.fromkeys(self.groups, 0.0)
+        for row, times in self.counts.items():
+            people[row[:-1]] += times
+        rows = {(*group, value): times / self.size for group, times in people.items() for value in self.values}
+        return replace(self, counts=rows)
 
     @property
     def values(self) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ from dprisk.attacks.heuristics import (
     RandomMember,
     Report,
 )
-from dprisk.attacks.named import NAMED, NamedAttack, make, register
+from dprisk.attacks.named import NAMED, NamedAttack, fitting, make, register
 from dprisk.attacks.optimal import OptimalAttack
 from dprisk.attacks.simplified import SimplifiedAttack
 
@@ -27,6 +27,7 @@ __all__ = [
     "RandomMember",
     "Report",
     "SimplifiedAttack",
+    "fitting",
     "make",
     "register",
 ]

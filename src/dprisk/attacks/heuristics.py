@@ -278,7 +278,7 @@ class AboveThreshold:
 
     def __init__(self, mechanism: SHE, threshold: float | None = None) -> None:
         if not isinstance(mechanism, SHE):
-            told = f"This attack is on the noisy vectors of SHE, not on {mechanism!r}; for sets there is RandomMember."
+            told = "This attack is on the noisy vectors of SHE; for sets there is RandomMember."
             fail(told, MechanismError)
         self.mechanism = mechanism
         self.thresholded = THE(mechanism.size, 2 / mechanism.scale, threshold)
@@ -318,4 +318,4 @@ def _by_symmetry(mechanism: SetProtocol, threat: Threat) -> Optimum | None:
 
 def _require_sets(mechanism: Any, *also: type) -> None:
     if not isinstance(mechanism, (SetProtocol, *also)):
-        fail(f"This attack is on protocols that report a set of records, not on {mechanism!r}.", MechanismError)
+        fail("This attack is on protocols that report a set of records, as OUE does.", MechanismError)

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,7 +13,7 @@ from dprisk.attacks import heuristics
 from dprisk.attacks.estimate import Guesser, sets_guessed
 from dprisk.attacks.optimal import OptimalAttack
 from dprisk.attacks.simplified import SimplifiedAttack
-from dprisk.errors import require
+from dprisk.errors import DpriskError, MechanismError, require
 from dprisk.exact import require_match
 from dprisk.mechanisms import Mechanism
 from dprisk.registers import Register
@@ -58,9 +59,31 @@ def make(name: str, mechanism: Mechanism, threat: Threat, **more: Any) -> Guesse
         require(need in given, f"The attack {entry.name} needs {what}; pass it as `{need}`.")
     for extra in more:
         require(extra in entry.needs, f"The attack {entry.name} takes no `{extra}`.")
+    try:
+        return _tried(entry, given)
+    except MechanismError as problem:
+        why = f"The attack {entry.name} does not fit {mechanism.brief()}. {problem}"
+        raise MechanismError(f"{why} Attacks that fit: {', '.join(fitting(mechanism, threat))}.") from problem
+
+
+def fitting(mechanism: Mechanism, threat: Threat) -> list[str]:
+    """The names of the attacks that can be made of a mechanism and a threat alone, and guess from its outputs."""
+    given = {"mechanism": mechanism, "threat": threat, "prior": threat.prior}
+    found = []
+    for entry in NAMED:
+        if set(entry.needs) <= set(given):
+            with suppress(DpriskError):
+                _tried(entry, given)
+                found.append(entry.name)
+    return found
+
+
+def _tried(entry: NamedAttack, given: dict[str, Any]) -> Guesser:
+    """The attack, after one guess."""
     attack = entry.build(*(given[need] for need in entry.needs))
-    rng = np.random.default_rng(0)
-    sets_guessed(attack, mechanism.sample([int(threat.prior.support[0])], rng), threat, rng, groups=[0])
+    rng, threat = np.random.default_rng(0), given["threat"]
+    outputs = given["mechanism"].sample([int(threat.prior.support[0])], rng)
+    sets_guessed(attack, outputs, threat, rng, groups=[0])
     return attack
 
 

@@ -5,6 +5,7 @@ the probability under Q that the guess made for z is right. Then P_z is right wi
 record makes the same guess with at least f(1 - q_z) and at most 1 - f(q_z). Rounding goes up.
 """
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -153,7 +154,9 @@ class _Places:
     def conjugate(self) -> tuple[FloatArray, FloatArray]:
         """Prices t, and max_q phi(q) - t q at each. It is convex in t: between these, chords lie above it."""
         gain, run = np.diff(self.hit - self.miss), np.diff(self.q)
-        slopes = np.sort(gain[run > 0] / run[run > 0]).clip(min=0.0)
+        with np.errstate(over="ignore"):
+            slopes = np.sort(gain[run > 0] / run[run > 0]).clip(min=0.0)
+        slopes = slopes[slopes < np.inf] if (slopes < np.inf).any() else np.zeros(1)
         prices = np.unique(np.r_[0.0, slopes[np.linspace(0, slopes.size - 1, TANGENTS).astype(int)]])
         return prices, self.most(np.ones(prices.size), np.ones(prices.size), prices)
 
@@ -173,10 +176,15 @@ def _bound(places: _Places, weights: FloatArray, groups: IntArray, prices: Float
     if (prices[:, 1] == 0).all():  # w phi(q) - lambda q, w = pi (1 - pi): one curve for all records
         worth = weights * (1 - weights)
         ratio = prices[groups, 0] / np.maximum(worth, 1e-300)
-        return max(0.0, total + float(worth @ np.interp(ratio, *places.conjugate)) + ROUNDING)
+        return _at_least_0(total + float(worth @ np.interp(ratio, *places.conjugate)) + ROUNDING)
     pi, count, nu = *_rounded_up(weights), prices[0, 1]
     up, down = _factors(pi, np.full(pi.size, nu))
-    return max(0.0, total + float(count @ places.most(up, down, np.full(pi.size, prices[0, 0]))) + ROUNDING)
+    return _at_least_0(total + float(count @ places.most(up, down, np.full(pi.size, prices[0, 0]))) + ROUNDING)
+
+
+def _at_least_0(bound: float) -> float:
+    """No advantage is below 0 or above 1; where the prices are beyond all numbers, that is all that is known."""
+    return max(0.0, bound) if math.isfinite(bound) else 1.0
 
 
 def _rounded_up(weights: FloatArray, most: int = MANY_WEIGHTS) -> tuple[FloatArray, FloatArray]:

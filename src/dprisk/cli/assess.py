@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from dprisk.answers import COLUMNS
-from dprisk.assessment import Assessment, Risk, WorstCase, assess
+from dprisk.assessment import Assessment, Risk, assess
+from dprisk.bounds import Value
 from dprisk.calibration import Calibration, calibrate
 from dprisk.catalogue import GUARANTEES, MECHANISMS
 from dprisk.cli.options import (
@@ -23,14 +24,16 @@ from dprisk.cli.options import (
 )
 from dprisk.cli.printing import print_csv, print_json, say
 from dprisk.cli.progress import waiting
-from dprisk.cli.subjects import Described, described
+from dprisk.cli.subjects import Described, described, guarantee_alone
 from dprisk.cli.sweeping import INTERRUPTED, show_sweep, swept, take_ranges, with_ranges
 from dprisk.cli.tables import show, show_bounds
 from dprisk.errors import require
+from dprisk.threat.prior import written
 
 REGISTERS = (MECHANISMS, GUARANTEES)
 POINTS = 11  # of a range that does not say how many
 FEW_RECORDS = 100  # up to which JSON tells of each
+LOOKED_FOR = ("yes_on_record", "yes_on_others", "prior", "largest_posterior")  # told in CSV of a record by --record
 AS_DATA = (
     option("json", bool, "Print JSON instead of a table."),
     option("csv", bool, "Print CSV instead of a table: a line for each number, and one for each record."),
@@ -47,21 +50,29 @@ def assess_command() -> Command:
             option("runs", int, "How many outputs to draw where the exact value is out of reach and is estimated."),
             option("seed", int, "A whole number that fixes what is drawn; 0 if left out."),
             option("thorough", bool, "Also try the slow bounds when there are many records."),
-            option("record", str, "Tell as well what an attacker gains who looks for this record.", metavar="LABEL"),
+            option(
+                "record",
+                str,
+                "Tell as well what an attacker gains who looks for this record; give it again for another.",
+                metavar="LABEL",
+                multiple=True,
+            ),
             option(
                 "attack", str, "Tell what this attack of `dprisk catalogue` gains, not the best one.", metavar="NAME"
             ),
+            option("at_delta", float, "Tell the epsilon that goes with this delta, not with 1e-5."),
             option("bounds", bool, "Show every bound that applies, not only the tightest."),
             *AS_DATA,
         ],
     }
     examples = (
         "--mechanism grr --epsilon 2 --size 100",
-        "--mechanism laplace --epsilon 1 --prior hours.csv --within 5",
+        "--mechanism oue --epsilon 1 --prior illnesses.csv --record HIV",
+        "--mechanism laplace --epsilon 1 --size 100 --within 5",
         "--guarantee pure --epsilon 1 --size 10 --knows all",
         "--mechanism oue --epsilon 1 --data clinic.csv --column illness",
         "--mechanism grr --epsilon 0.1..5 --size 100",
-        "--release survey.toml --csv",
+        "--release histogram.toml --csv",
     )
     return Command("assess", _assess, with_ranges(sections, POINTS), REGISTERS, examples)
 
@@ -87,7 +98,7 @@ def calibrate_command() -> Command:
     }
     examples = (
         "--mechanism grr --size 100 --advantage 0.05",
-        "--mechanism gaussian --prior hours.csv --advantage 0.05",
+        "--mechanism gaussian --prior adult-hours.csv --advantage 0.05",
         "--guarantee zcdp --size 10 --knows all --advantage 0.1",
     )
     return Command("calibrate", _calibrate, sections, REGISTERS, examples)
@@ -115,28 +126,35 @@ def _assess(**given: Any) -> None:
             progress=lambda done, runs, gain: tell(f"{done} of {runs} runs, advantage about {gain:.4g}"),
         )
         tell("comparing with bounds")
-        worst = risk.bounds if isinstance(risk, Risk) and all_bounds else risk
-        values = worst.on_advantage.values + worst.on_success.values if isinstance(worst, WorstCase) else ()
-        looked_for = None if given["record"] is None else risk.of(given["record"])
-        more: dict[str, Any] = {} if looked_for is None else {"record": looked_for.to_dict()}
-        more |= {"bounds": [value.to_dict() for value in values]} if all_bounds else {}
-        finish = _ready(risk, form, given, asked.about, more)
+        risk = risk if given["at_delta"] is None else risk.at_delta(given["at_delta"])
+        values = _every_bound(risk) if all_bounds else ()
+        looked_for = [risk.of(record) for record in given["record"]]
+        more = {"looked_for": [it.to_dict() for it in looked_for], "bounds": [value.to_dict() for value in values]}
+        finish = _ready(risk, form, given, asked.about, {name: told for name, told in more.items() if told})
     finish()
-    if form == "table" and looked_for is not None:
-        show(looked_for)
-    if form == "table" and all_bounds:
+    if form != "table":
+        return
+    for one in looked_for:
+        show(one)
+    if all_bounds:
         show_bounds(values)
+
+
+def _every_bound(risk: Any) -> tuple[Value, ...]:
+    """All bounds that apply to the guarantee, or to that of the mechanism."""
+    worst = risk.bounds if isinstance(risk, Risk) else risk
+    return tuple(worst.on_advantage.values + worst.on_success.values)
 
 
 def _require_one_question(given: Options, all_bounds: bool, over_ranges: bool) -> None:
     """Refuse options that do not go together."""
-    for name, other in (("record", given["record"] is not None), ("bounds", all_bounds)):
+    for name, other in (("record", bool(given["record"])), ("bounds", all_bounds)):
         alone = given["attack"] is None or not other
         require(alone, f"--attack and {flag(name)} are two questions: ask one at a time.")
     for name in ("runs", "seed", "attack"):
         require(given["guarantee"] is None or given[name] is None, f"{flag(name)} is for mechanisms only.")
-    for name in ("record", "attack"):
-        one = given[name] is None or not over_ranges
+    for name in ("record", "attack", "at_delta"):
+        one = given[name] in (None, ()) or not over_ranges
         require(one, f"{flag(name)} is about one release: leave it out, or the range.")
 
 
@@ -166,20 +184,22 @@ def _calibrate(**given: Any) -> None:
         "Give exactly one goal: --advantage, --success, --tpr with --fpr, or --to-epsilon (with --to-delta).",
     )
     with waiting("Calibrating") as tell:
-        asked = described(given, template=True)
+        alone: Any = None if goals[0] in ("advantage", "success") else guarantee_alone(given)
+        asked = described(given, template=True) if alone is None else None
+        subject, threat, about = (asked.subject, asked.threat, asked.about) if asked else (alone, None, "")
         found = calibrate(
-            asked.subject,
-            asked.threat,
+            subject,
+            threat,
             advantage=given["advantage"],
             success=given["success"],
             tpr_at_fpr=None if given["tpr"] is None else (given["tpr"], given["fpr"]),
             epsilon=None if given["to_epsilon"] is None else (given["to_epsilon"], given["to_delta"] or 0.0),
             progress=lambda tried, measured: tell(
-                f"{asked.subject.parameter.name} {tried:.4g} has {goals[0]} {measured:.4g}"
+                f"{subject.parameter.name} {tried:.4g} has {goals[0]} {measured:.4g}"
             ),
         )
         tell(f"{found.parameter} {found.value:.4g} found, comparing it with other ways to calibrate")
-        finish = _ready(found, form, given, asked.about)
+        finish = _ready(found, form, given, about)
     finish()
 
 
@@ -188,6 +208,11 @@ def _form(given: Options) -> str:
     as_json, as_csv = given.pop("json"), given.pop("csv")
     require(not (as_json and as_csv), "Choose one of --json and --csv.")
     return "json" if as_json else "csv" if as_csv else "table"
+
+
+def readable_label(record: Any) -> Any:
+    """A row as it is written; anything else as it is."""
+    return written(record) if isinstance(record, tuple) else record
 
 
 def _ready(
@@ -199,14 +224,17 @@ def _ready(
 ) -> Callable[[], None]:
     """What prints the answer, now that all of it is computed, with what else was asked for."""
     if form == "json":
-        told = answer.to_dict() | {"inputs": echoed(given, answer.threat.prior.size if answer.threat else 0)}
+        told = answer.to_dict() | {"inputs": echoed(given, answer.threat.prior.size if answer.threat else None)}
         told["about"] = about
         if answer.threat and answer.threat.prior.size <= FEW_RECORDS:
-            told["records"] = [{"record": record, what: value} for what, record, value in answer.of_records()]
+            told["records"] = [line | {"record": readable_label(line["record"])} for line in answer.by_record()]
         return partial(print_json, told | (more or {}))
     if form == "csv":
-        lines = [(f"bound on {it['bounds']}: {it['name']}", None, it["value"]) for it in (more or {}).get("bounds", ())]
-        return partial(print_csv, answer.table() + [dict(zip(COLUMNS, line, strict=True)) for line in lines])
+        also = more or {}
+        lines = [(f"bound on {it['bounds']}: {it['name']}", None, it["value"]) for it in also.get("bounds", ())]
+        lines += [(what, it["record"], it[what]) for it in also.get("looked_for", ()) for what in LOOKED_FOR]
+        table = answer.table() + [dict(zip(COLUMNS, line, strict=True)) for line in lines]
+        return partial(print_csv, [line | {"record": readable_label(line["record"])} for line in table])
     _ = answer.rows  # computes what they show
 
     def print_all() -> None:

@@ -38,7 +38,7 @@ from dprisk.cli.options import (
 )
 from dprisk.cli.printing import print_csv, print_json, say
 from dprisk.cli.progress import live
-from dprisk.cli.subjects import read_survey, read_threat, records_of, survey_records, survey_threat
+from dprisk.cli.subjects import HOW_MANY, read_survey, read_threat, records_of, survey_records, survey_threat
 from dprisk.errors import ParameterError, fail, require
 from dprisk.guarantees import ApproxDP
 from dprisk.mechanisms import Mechanism
@@ -95,7 +95,7 @@ def audit_command() -> Command:
     examples = (
         "--mechanism oue --epsilon 2 --size 100",
         "mypackage.noise:privatise --records 0..9 --claim 1",
-        "--outputs runs.csv --claim 1",
+        "--outputs reports.csv --claim 1",
     )
     return Command("audit", _audit, sections, (MECHANISMS,), examples)
 
@@ -224,7 +224,7 @@ def _mechanism(given: Options, prior: Prior | None, survey: Survey | None) -> Me
     ):
         require(given[name] in (None, False), f"{flag(name)} is for code; {instead}.")
     size = given["size"] if prior is None else prior.size
-    require(size is not None or entry.records == "nothing", "--size is missing: how many possible records are there?")
+    require(size is not None or entry.records == "nothing", HOW_MANY)
     if survey is not None:
         return survey.randomised(entry.make(taken(entry, given), survey_records(entry, survey), flag))
     made: Mechanism = entry.make(taken(entry, given), size if prior is None else records_of(prior, entry), flag)

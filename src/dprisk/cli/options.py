@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from dprisk.catalogue import PRIORS, SUCCESS, Catalogue, Entry, Option
-from dprisk.errors import DpriskError, InputFileError
+from dprisk.errors import DpriskError, InputFileError, require
 
 COMMANDLINE = ParameterSource.COMMANDLINE
 Options = dict[str, Any]
@@ -30,9 +31,28 @@ class Number(click.ParamType[float]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """The number that a text is."""
         try:
-            return self.kind(value)
+            number = float(value)
+            if self.kind is float:
+                return number
+            return int(value) if isinstance(value, int) or "e" not in value.casefold() else _whole(number)
         except ValueError:
-            self.fail(f"{value!r} is not a {'whole ' if self.kind is int else ''}number.", param, ctx)
+            kind = "whole number" if self.kind is int else "number"
+            self.fail(f"{value!r} is not a {kind}{in_percent(value)}.", param, ctx)
+
+
+def _whole(number: float) -> int:
+    """The whole number that 1e4 is."""
+    if not number.is_integer():
+        raise ValueError
+    return int(number)
+
+
+def in_percent(text: str) -> str:
+    """What to write instead of a number in percent, if it is one; nothing otherwise."""
+    with suppress(ValueError):
+        if text.strip().endswith("%"):
+            return f"; write {float(text.strip()[:-1]) / 100:g}"
+    return ""
 
 
 class Command(click.Command):
@@ -73,7 +93,7 @@ class Command(click.Command):
         """What it does, then examples, which are not wrapped so that they can be copied."""
         super().format_help_text(context, formatter)
         if self.examples:
-            with formatter.section("Examples"):
+            with formatter.section("Examples (files: docs/examples)"):
                 formatter.write("".join(f"  dprisk {self.name} {example}\n" for example in self.examples))
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
@@ -108,10 +128,12 @@ def option(name: str, kind: Any, meaning: str, **more: Any) -> click.Option:
     return click.Option([flag(name), name], help=meaning, **more)
 
 
-def name_in(register: Catalogue, name: str, meaning: str) -> click.Option:
-    """An option that takes a name in a register, as people write it, and becomes the entry."""
+def name_in(register: Catalogue, name: str, meaning: str, others: Sequence[Catalogue] = ()) -> click.Option:
+    """An option that takes a name in a register, as people write it; names in `others` get a hint."""
 
     def found(_: click.Context, __: click.Parameter, text: str | None) -> Entry | None:
+        for other in others if text is not None and text not in register else ():
+            require(text not in other, f"{text} is a {other.kind}: give it as {flag(other.kind)} {text}.")
         return None if text is None else register[text]
 
     def completed(_: click.Context, __: click.Parameter, typed: str) -> list[str]:
@@ -131,7 +153,7 @@ def of_entries(*registers: Catalogue) -> dict[str, list[click.Parameter]]:
     for register in registers:
         first = register is registers[0]
         choice = name_in(
-            register, register.kind, f"The {register.kind}, by a name from the list below or as you call it."
+            register, register.kind, f"The {register.kind}, by a name from the list below or as you call it.", registers
         )
         new = [_of_entry(known, registers) for name, known in register.options.items() if name not in seen]
         sections[register.kind.capitalize() if first else f"Or a {register.kind}"] = [choice, *new]
@@ -176,7 +198,11 @@ def of_the_attacker() -> list[click.Parameter]:
     """What the attacker believes, knows and wants."""
     near = click.Choice([entry.name for entry in SUCCESS if "within" in entry.takes], case_sensitive=False)
     return [
-        option("size", int, "How many possible records there are; not needed with a file that lists them."),
+        option(
+            "size",
+            int,
+            "How many possible records one person may have, not how many people; follows from a file.",
+        ),
         option(
             "prior",
             str,
@@ -223,14 +249,14 @@ def taken(entry: Entry, given: Options) -> Options:
     return {name: given[name] for name in dict.fromkeys((*only_of_entries(), *entry.takes)) if given[name] is not None}
 
 
-def echoed(given: Options, size: int) -> Options:
+def echoed(given: Options, size: int | None) -> Options:
     """What was asked, ready for JSON."""
     written = {
         name: value.name if isinstance(value, Entry) else str(value) if isinstance(value, Path) else value
         for name, value in given.items()
-        if value is not None
+        if value is not None and value != ()
     }
-    return written | {"size": size}
+    return written if size is None else written | {"size": size}
 
 
 def flag(name: str) -> str:

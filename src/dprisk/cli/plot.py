@@ -1,6 +1,7 @@
 """The command `dprisk plot`: risks over a parameter, over distances and over priors, as a picture or as a table."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -51,7 +52,7 @@ def plot_command() -> Command:
     sections |= {"Or a release in a file": [release], "Records and attacker": [prior, *attacker], "Answer": answer}
     examples = (
         "--mechanism grr --mechanism oue --epsilon 0.1..8 --size 100 --out risk.svg",
-        "--mechanism laplace --epsilon 1 --prior hours.csv --within 0..20 --out distances.png",
+        "--mechanism laplace --epsilon 1 --prior adult-hours.csv --within 0..20 --out distances.png",
     )
     return Command("plot", _plot, with_ranges(sections, POINTS), registers, examples)
 
@@ -130,6 +131,8 @@ def _by_prior(given: Options, read: Callable[[Options], Threat]) -> dict[str, Th
     for text in sorted(given["prior"] or (None,), key=_is_name):
         threat = read(given | {"prior": text, "size": size})
         name = text or ("uniform" if given["release"] is None else "data")
+        if not _is_name(name) and Path(name).name not in found:
+            name = Path(name).name
         if name in found:
             fail(f"--prior {name} is given twice.")
         found[name] = threat

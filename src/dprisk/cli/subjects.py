@@ -19,9 +19,16 @@ from dprisk.threat.prior import Prior
 from dprisk.threat.success import Success
 from dprisk.threat.threat import Threat
 
+ATTACKER = ("release", "data", "column", "size", "prior", "within", "space")  # what says of whom and what is asked
 WHOLE_RECORD = (
     "The mechanism randomises the whole record, what the attacker knows of it included. If it randomises one column of "
     "a table, give that as --data with its --column, and name the known columns by --knows."
+)
+
+HOW_MANY = "--size is missing: how many possible records are there?"
+AMONG = (
+    "--size is missing: among how many possible records does the attacker look for this person's? (not the size of the "
+    "data set)"
 )
 
 
@@ -46,12 +53,20 @@ def described(given: Options, template: bool = False, ranges: Mapping[str, Any] 
     records = records_of(threat.prior, entry) if survey is None else survey_records(entry, survey)
     options = taken(entry, given)
     made = entry.template(options, records, flag) if template else adjustable(entry, options, ranges, records)
+    if survey is not None:
+        subject = survey.randomised(made) if isinstance(made, Mechanism) else made
+        return Described(subject, threat, _about(survey, given))
     if not isinstance(made, Mechanism):
         return Described(made, threat)
-    if survey is not None:
-        about = f"{survey.describe()}; the prior is how common each row is in {given['data']}"
-        return Described(survey.randomised(made), threat, about)
     return Described(made, threat, WHOLE_RECORD if given["knows"] not in ("none", "all") else "")
+
+
+def guarantee_alone(given: Options) -> Any:
+    """The template of a guarantee, if nothing is said of records and attacker; None otherwise."""
+    if given["guarantee"] is None or given["knows"] != "none" or any(given[name] is not None for name in ATTACKER):
+        return None
+    entry = chosen(given)
+    return entry.template(taken(entry, given), write=flag)
 
 
 def adjustable(entry: Entry, options: Options, ranges: Mapping[str, Any], records: Any) -> Any:
@@ -83,14 +98,34 @@ def read_survey(given: Options) -> Survey | None:
     if given["data"] is None:
         require(given["column"] is None, "--column is a column of a table: give that as --data.")
         return None
-    for name in ("size", "prior"):
-        require(given[name] is None, f"{flag(name)} has no meaning with --data: it follows from the table.")
+    require(given["size"] is None, "--size has no meaning with --data: it follows from the table.")
+    require(
+        given["prior"] in (None, "uniform"),
+        f"With --data the prior is how common each row is, or --prior uniform; got {given['prior']}.",
+    )
     if given["column"] is None:
         fail(f"--column is missing: what is randomised? Of {given['data']}, {CsvFile.open(given['data']).described}.")
     known = (
         given["knows"] if given["knows"] in ("none", "all") else [name.strip() for name in given["knows"].split(",")]
     )
-    return Survey.from_csv(given["data"], given["column"], known)
+    survey = Survey.from_csv(given["data"], given["column"], known)
+    return survey if given["prior"] is None else survey.uniform()
+
+
+def _about(survey: Survey, given: Options) -> str:
+    """What follows from the table, and what the prior is; a warning where the prior says it all."""
+    told, rows = f"{survey.describe()}; the prior is", survey.groups
+    if given["prior"] is not None:
+        known = ""
+        if len(rows) > 1:
+            known = f" in each of {len(rows)} groups, which are as common as in {given['data']}"
+        return f"{told} uniform: every value of {survey.column} is equally likely{known}"
+    settled = sum(1 for possible in rows.values() if possible == 1)
+    warning = ""
+    if settled and rows.total() > 1:
+        hold = f"{settled} of {len(rows)} groups {'holds' if settled == 1 else 'hold'} one possible row"
+        warning = f". {hold}: the prior from the file already tells their value"
+    return f"{told} how common each row is in {given['data']}{warning}"
 
 
 def survey_threat(given: Options, entry: Entry | None, survey: Survey) -> Threat:
@@ -126,7 +161,8 @@ def read_threat(given: Options, entry: Entry | None, records: Sequence[Any] | No
     elif entry is not None and entry is given["mechanism"] and entry.records == "nothing" and size is None:
         size = int(entry.make(taken(entry, given), write=flag).size)  # a mechanism that brings its own
     given["prior"] = "uniform" if given["prior"] is None else given["prior"]
-    prior = _prior(given["prior"], size, told_by)
+    among = AMONG if given.get("guarantee") is not None else HOW_MANY
+    prior = _prior(given["prior"], size, told_by, among)
     if prior.labels is None and records is not None:
         prior = Prior(prior.weights, records)
     return Threat(prior, _knowledge(given["knows"], prior), success)
@@ -176,9 +212,9 @@ def _success(given: Options, entry: Entry | None) -> Success:
     return rule
 
 
-def _prior(text: str, size: int | None, told_by: str) -> Prior:
+def _prior(text: str, size: int | None, told_by: str, how_many: str) -> Prior:
     """A prior by its name, with a number behind a colon, or from a file; `told_by` is the option that gave the size."""
-    if (named := _named_prior(text, size)) is not None:
+    if (named := _named_prior(text, size, how_many)) is not None:
         return named
     prior = _prior_file(text, text)
     if size not in (None, prior.size):
@@ -195,8 +231,8 @@ def _release_prior(text: str, planned: ReleaseFile) -> Prior:
     return _prior_file(text, text if planned.prior is None else planned.folder / text, "data, ")
 
 
-def _named_prior(text: str, size: int | None) -> Prior | None:
-    """NAME or NAME:NUMBER,...; None if that is no name, but perhaps a file."""
+def _named_prior(text: str, size: int | None, how_many: str = HOW_MANY) -> Prior | None:
+    """NAME or NAME:NUMBER,...; None if that is no name, but perhaps a file. `how_many` asks for a size."""
     name, colon, numbers = text.partition(":")
     if name not in PRIORS or "path" in PRIORS[name].takes:
         return None
@@ -208,7 +244,7 @@ def _named_prior(text: str, size: int | None) -> Prior | None:
         except ValueError:
             fail(f"{text!r} needs a number behind the colon, as in zipf:1.1.")
         require(len(numbers.split(",")) == len(value), f"{text!r} has more numbers than {prior_name(entry)} takes.")
-    require(size is not None or entry.records == "nothing", "--size is missing: how many possible records are there?")
+    require(size is not None or entry.records == "nothing", how_many)
     made: Prior = entry.make(value, size)
     require(size in (None, made.size), f"A size has no meaning with {entry.name}: its records are any number.")
     return made

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from dprisk.cli.options import EntryOption, Number, Options, Sections, flag
+from dprisk.cli.options import EntryOption, Number, Options, Sections, flag, in_percent
 from dprisk.cli.printing import print_json
 from dprisk.cli.progress import live
 from dprisk.cli.tables import show
@@ -31,6 +31,8 @@ class Numbers(click.ParamType[Any]):
         name = flag(param.name or "") if param is not None else "This"
         with suppress(ValueError):
             return float(value)  # also what is no amount, which whoever takes it refuses in its own words
+        if advice := in_percent(value):
+            self.fail(f"{value!r} is not a number{advice}.", param, ctx)
         numbers = numbers_in(value, self._points, name)
         return numbers if len(numbers) > 1 else numbers[0]
 
@@ -49,7 +51,9 @@ def with_ranges(sections: Sections, points: int) -> Sections:
 
 def take_ranges(given: Options) -> dict[str, tuple[float, ...]]:
     """The options that were given several numbers; what reads the rest sees the first of them."""
-    ranges = {name: value for name, value in given.items() if isinstance(value, tuple) and name != "prior"}
+    ranges = {
+        name: value for name, value in given.items() if isinstance(value, tuple) and name not in ("prior", "record")
+    }
     given.update({name: numbers[0] for name, numbers in ranges.items()})
     return ranges
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from dprisk.errors import GuaranteeError, TooLargeError, as_number, as_whole, require, require_relation
 from dprisk.guarantees.base import Guarantee, Relation
-from dprisk.guarantees.losses import Phase, SampledGaussians
+from dprisk.guarantees.losses import GRID, Phase, SampledGaussians
 from dprisk.guarantees.notions import ZCDP, ApproxDP, GaussianDP, PureDP
-from dprisk.guarantees.profiles import GRID, PrivacyLoss
+from dprisk.guarantees.profiles import PrivacyLoss
 from dprisk.tables import listed
 from dprisk.types import FloatArray
 from dprisk.values import Adjustable, Parameter, refuse_kind
@@ -35,14 +35,15 @@ def dp_sgd(
     and curve are those for adding or removing a record, unless `relation` says "replace-one": then two clipped
     gradients are up to two norms apart (theory, correction 1). Bounds take whichever says more. Full batches are one
     Gaussian mechanism, exactly. The accountant rounds up, by about grid^2 times steps in total variation: below that, a
-    finer `grid` tells more.
+    finer `grid` tells more. Where there is so little noise that losses spread too far for the grid, it takes a coarser
+    one, which rounds up more.
     """
     return from_opacus([(noise_multiplier, sample_rate, steps)], relation, grid)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DPSGD(Adjustable):
-    """DP-SGD with Poisson sampling, its noise multiplier to be found."""
+    """DP-SGD with Poisson sampling, its noise multiplier to be found; `dp_sgd` is a training whose noise is known."""
 
     sample_rate: float
     steps: int
@@ -187,7 +188,7 @@ def from_opendp(measurement: Any, d_in: float | None = None) -> Guarantee:
 
 
 def as_guarantee(subject: Any) -> Guarantee:
-    """A guarantee from whatever carries one: a `Guarantee`, a privacy loss distribution, an event, a measurement."""
+    """A guarantee from whatever carries one: a `Guarantee`, an event, an accountant, its history, a measurement."""
     if isinstance(subject, Guarantee):
         return subject
     refuse_kind(subject)
@@ -196,7 +197,7 @@ def as_guarantee(subject: Any) -> Guarantee:
         "A privacy loss distribution does not tell its neighbours: give PrivacyLoss(pld, 'add-remove') or "
         "PrivacyLoss(pld, 'replace-one').",
     )
-    if hasattr(subject, "history"):
+    if hasattr(subject, "history") or _is_history(subject):
         return from_opacus(subject)
     if hasattr(subject, "ledger"):  # an accountant of dp_accounting: what it has accounted for
         return _of_event(subject.ledger)
@@ -206,8 +207,15 @@ def as_guarantee(subject: Any) -> Guarantee:
         return _of_event(subject)
     raise GuaranteeError(
         f"{type(subject).__name__} is neither a mechanism nor a guarantee; give a Mechanism, a Guarantee, a "
-        "dp_accounting event or privacy loss distribution, an Opacus accountant or an OpenDP measurement."
+        "dp_accounting event or privacy loss distribution, an Opacus accountant or its history [(noise_multiplier, "
+        "sample_rate, steps)], or an OpenDP measurement."
     )
+
+
+def _is_history(subject: Any) -> bool:
+    """Whether it is a list of phases, right or wrong ones; one phase alone is not."""
+    lists = (list, tuple)
+    return isinstance(subject, lists) and len(subject) > 0 and all(isinstance(phase, lists) for phase in subject)
 
 
 def _of_event(event: Any) -> Guarantee:

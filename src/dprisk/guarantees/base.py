@@ -91,6 +91,11 @@ class Guarantee(Adjustable):
         """The same as `to_replace_one()`, worked out once."""
         return self.to_replace_one()
 
+    @property
+    def whatever(self) -> str:
+        """What a bound from it is true for, as a sentence begins."""
+        return "Whatever the mechanism"
+
     def to_dict(self) -> dict[str, Any]:
         """The kind and the numbers of the guarantee, ready for JSON."""
         kind, *names = self._told

@@ -7,7 +7,7 @@ grid, rounded up, composes by convolution. dp_accounting does the same for many 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -20,7 +20,11 @@ from dprisk.types import FloatArray
 Direction = Literal["remove", "add", "replace"]
 Phase = tuple[float, float, int]  # noise multiplier, sample rate, steps
 FAR = 9.8  # standard deviations; beyond lies less than e^-50
+GRID = 1e-4  # discretisation of the privacy loss, unless another is asked for
 TAIL = 1e-15  # probability that a composition may cut off, and counts as certain loss
+MOST = 2**20  # points of a grid; where losses spread over more of them, the grid is made coarser
+COARSEST = 1.0  # a grid on which every step is rounded up to certain loss, or nearly
+LARGEST = 700.0  # an epsilon whose exponential is a float
 ULP = 2.0**-52
 
 
@@ -42,15 +46,24 @@ class Losses:
     def profile(self) -> tuple[FloatArray, FloatArray]:
         """The losses of at least 0, 0 among them, and delta at each; between two, delta is linear in e^epsilon.
 
-        delta(epsilon) = P(loss > epsilon) - e^epsilon sum over these of P(loss) e^-loss.
+        delta(epsilon) = P(loss > epsilon) - e^epsilon sum over these of P(loss) e^-loss. It ends at 700: where losses
+        go on beyond, delta is told not to fall any more, which is the safe side.
         """
         start = max(0, 1 - self.first)
         losses, mass = self.values[start:], self.mass[start:]
-        above = np.append(np.cumsum(mass[::-1])[::-1], 0.0)
-        other = np.append(np.cumsum((mass * np.exp(-losses))[::-1])[::-1], 0.0)
-        epsilons = np.append(0.0, losses)
-        deltas = self.infinite + above - np.exp(np.minimum(epsilons, 700.0)) * other + 8 * ULP * above
-        return epsilons, np.minimum.accumulate(np.clip(deltas, self.infinite, 1.0))
+        above, other = _from_above(mass), _from_above(mass * np.exp(-losses))
+        some = 1 + int(np.searchsorted(losses, LARGEST))
+        epsilons, above, other = np.append(0.0, losses)[:some], above[:some], other[:some]
+        deltas = self.infinite + above - np.exp(epsilons) * other + 8 * ULP * above
+        deltas = np.minimum.accumulate(np.clip(deltas, self.infinite, 1.0))
+        if some > losses.size:
+            return epsilons, deltas
+        return np.append(epsilons, LARGEST), np.append(deltas, deltas[-1])
+
+
+def _from_above(mass: FloatArray) -> FloatArray:
+    """What lies at each place or above it, and 0 above all; in long numbers, as a million roundings add up."""
+    return np.append(np.cumsum(mass[::-1], dtype=np.longdouble)[::-1].astype(float), 0.0)
 
 
 def composed(parts: Sequence[tuple[Losses, int]]) -> Losses:
@@ -77,18 +90,20 @@ def _window(parts: Sequence[tuple[Losses, int]]) -> tuple[int, int]:
         step = np.arange(part.mass.size)
         spread += times * (_sum(part.mass * step**2) - _sum(part.mass * step) ** 2)
         high += times * (part.mass.size - 1)
+    with np.errstate(divide="ignore"):
+        logs = [(np.log(part.mass), times) for part, times in parts]
     for order in np.array([0.125, 0.25, 0.5, 1.0, 2.0]) * 8 / math.sqrt(spread):
-        rise, fall = (sum(times * _log_moment(part.mass, way) for part, times in parts) for way in (order, -order))
+        rise, fall = (sum(times * _log_moment(log, way) for log, times in logs) for way in (order, -order))
         high = min(high, math.ceil((rise + math.log(2 / TAIL)) / order))
         low = max(low, math.floor(-(fall + math.log(2 / TAIL)) / order))
     return low, max(low, high)
 
 
-def _log_moment(mass: FloatArray, order: float) -> float:
+def _log_moment(log_mass: FloatArray, order: float) -> float:
     """log sum_i mass_i e^(order i)."""
-    exponent = order * np.arange(mass.size)
-    largest = max(0.0, float(exponent[-1]))
-    return largest + math.log(_sum(mass * np.exp(exponent - largest)) + 1e-300)
+    exponent = log_mass + order * np.arange(log_mass.size)
+    largest = float(exponent.max())
+    return largest + math.log(_sum(np.exp(exponent - largest)))
 
 
 def _sum(array: FloatArray) -> float:
@@ -104,8 +119,7 @@ def sampled_gaussian(noise: float, rate: float, direction: Direction, grid: floa
     N(0, noise^2). The loss falls with x. The probability between two points of the grid goes to both, so that it counts
     the same under upper and lower; rounding errors go to the larger loss.
     """
-    ends = -FAR * noise - (direction != "add"), FAR * noise + (direction == "add")
-    top, bottom = (float(_loss(np.array(end), noise, rate, direction)) for end in ends)
+    bottom, top = _range(noise, rate, direction)
     first, last = math.floor(bottom / grid), math.ceil(top / grid)
     epsilons = np.arange(first, last + 1, dtype=float) * grid
     x = _where_loss(epsilons, noise, rate, direction)  # falls
@@ -115,6 +129,29 @@ def sampled_gaussian(noise: float, rate: float, direction: Direction, grid: floa
     mass = np.append(upper.between - above, 0.0) + np.append(0.0, above)
     mass[0] += max(0.0, 1 - float(upper.below[0]))
     return Losses(grid, first, mass, float(upper.below[-1]))
+
+
+def _range(noise: float, rate: float, direction: Direction) -> tuple[float, float]:
+    """Between which values the loss lies, but for outputs that are `FAR` away."""
+    ends = FAR * noise + (direction == "add"), -FAR * noise - (direction != "add")
+    bottom, top = (float(_loss(np.array(end), noise, rate, direction)) for end in ends)
+    return bottom, top
+
+
+def accounted(phases: Sequence[Phase], direction: Direction, grid: float) -> Losses:
+    """The losses of phases one after the other, on a grid at least so fine, or as fine as `MOST` points allow.
+
+    A training whose losses spread so far hides next to nothing. A coarser grid rounds up more: it stays a bound.
+    """
+    widest = max(top - bottom for bottom, top in (_range(noise, rate, direction) for noise, rate, _ in phases))
+    grid = max(grid, widest / MOST)
+    while grid < COARSEST:
+        parts = [(sampled_gaussian(noise, rate, direction, grid), steps) for noise, rate, steps in phases]
+        low, high = _window(parts)
+        if high - low < MOST:
+            return composed(parts)
+        grid *= 2 * (high - low) / MOST
+    return Losses(grid, 1, np.zeros(1), 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,20 +217,21 @@ class SampledGaussians:
 
     @cached_property
     def profile(self) -> tuple[FloatArray, FloatArray]:
-        """Epsilons on the grid from 0, and delta at each: the larger of adding and removing."""
+        """Epsilons on the grid from 0, and delta at each: the larger of adding and removing.
+
+        Without any noise a record would still show only if it is in some batch.
+        """
         directions: tuple[Direction, ...] = ("replace",) if self.replaced else ("remove", "add")
-        found = [
-            composed([(sampled_gaussian(noise, rate, way, self.grid), steps) for noise, rate, steps in self.phases])
-            for way in directions
-        ]
-        longest = max((losses.profile for losses in found), key=lambda profile: profile[0].size)[0]
-        deltas = [_at(longest, *losses.profile, losses.infinite) for losses in found]
-        return longest, np.max(deltas, axis=0)
+        found = [accounted(self.phases, way, self.grid) for way in directions]
+        longest = max((losses.profile for losses in found), key=lambda profile: float(profile[0][-1]))[0]
+        deltas = [_at(longest, *losses.profile) for losses in found]
+        with np.errstate(divide="ignore"):
+            never = sum(steps * float(np.log1p(-rate)) for _, rate, steps in self.phases)
+        return longest, np.minimum(np.max(deltas, axis=0), -math.expm1(never) * (1 + 8 * ULP))
 
     def get_delta_for_epsilon(self, epsilon: Any) -> Any:
         """delta, exactly between the points of the grid too."""
-        epsilons, deltas = self.profile
-        found = _at(np.asarray(epsilon, dtype=float), epsilons, deltas, float(deltas[-1]))
+        found = _at(np.asarray(epsilon, dtype=float), *self.profile)
         return float(found) if found.ndim == 0 else found
 
     def self_compose(self, times: int) -> SampledGaussians:
@@ -210,6 +248,16 @@ class SampledGaussians:
         noise = [((2 if self.replaced else 1) / mu, 1.0, 1)] if mu > 0 else []
         return SampledGaussians((*self.phases, *noise), self.replaced, self.grid) if noise else None
 
+    def code(self, write: Callable[[Any], str]) -> str:
+        """What makes the guarantee of these trainings, its numbers as `write` writes them."""
+        told = [f"relation={write('replace-one')}"] if self.replaced else []
+        told += [f"grid={write(self.grid)}"] if self.grid != GRID else []
+        if len(self.phases) == 1:
+            names = ("noise_multiplier", "sample_rate", "steps")
+            numbers = [f"{name}={write(number)}" for name, number in zip(names, self.phases[0], strict=True)]
+            return f"dp_sgd({', '.join([*numbers, *told])})"
+        return f"from_opacus({', '.join([write(list(self.phases)), *told])})"
+
     def __repr__(self) -> str:
         return f"<{sum(steps for _, _, steps in self.phases)} steps>"
 
@@ -218,9 +266,10 @@ class SampledGaussians:
         return SampledGaussians(self.phases, True, self.grid)
 
 
-def _at(epsilon: FloatArray, epsilons: FloatArray, deltas: FloatArray, last: float) -> FloatArray:
+def _at(epsilon: FloatArray, epsilons: FloatArray, deltas: FloatArray) -> FloatArray:
     """A profile between its points, where delta is linear in e^epsilon; beyond them it stays."""
     place = np.clip(np.searchsorted(epsilons, epsilon, side="right") - 1, 0, epsilons.size - 2)
-    share = np.expm1(epsilon - epsilons[place]) / np.expm1(epsilons[place + 1] - epsilons[place])
-    between = deltas[place] + np.minimum(share, 1.0) * (deltas[place + 1] - deltas[place])
-    return np.where(epsilon >= epsilons[-1], last, between)
+    gone, gap = np.minimum(epsilon, epsilons[-1]) - epsilons[place], epsilons[place + 1] - epsilons[place]
+    share = np.minimum(np.expm1(gone) / np.expm1(gap), 1.0)
+    between = deltas[place] + share * (deltas[place + 1] - deltas[place])
+    return np.asarray(np.where(epsilon >= epsilons[-1], deltas[-1], between))

@@ -15,11 +15,11 @@ import scipy
 from dprisk.errors import GuaranteeError, as_epsilon, as_number, require, require_relation
 from dprisk.guarantees.base import LARGEST_EPSILON, Guarantee, Relation, as_rates
 from dprisk.guarantees.curves import Knots, below_samples, from_profile, group_of, product, symmetric
+from dprisk.guarantees.losses import GRID, SampledGaussians
 from dprisk.tables import as_floats
 from dprisk.types import FloatArray
-from dprisk.values import content
+from dprisk.values import LONGEST, content
 
-GRID = 1e-4  # discretisation of the privacy loss; dp_accounting rounds up
 NEARLY_SURE = 1 - 1e-13  # a total variation beyond which the two data sets count as told apart
 TINY = np.finfo(float).tiny
 
@@ -201,6 +201,19 @@ class PrivacyLoss(AsCurve):
     def _content(self) -> Hashable:
         """The distributions of other libraries do not compare; the curves that follow from them do."""
         return type(self), self.relation, content(self.knots)
+
+    def to_dict(self) -> dict[str, Any]:
+        trained = self.pld.phases if isinstance(self.pld, SampledGaussians) else ()
+        return super().to_dict() | ({"phases": [list(phase) for phase in trained]} if trained else {})
+
+    @property
+    def whatever(self) -> str:
+        trained = isinstance(self.pld, SampledGaussians)
+        return "Whatever model is trained like this" if trained else super().whatever
+
+    def _code(self, write: Callable[[Any], str]) -> str:
+        code = self.pld.code(write) if isinstance(self.pld, SampledGaussians) else ""
+        return code if 0 < len(code) <= LONGEST else super()._code(write)
 
     def _summary(self) -> str:
         return f"PrivacyLoss(total variation {self.total_variation:.4g}, {self.relation})"

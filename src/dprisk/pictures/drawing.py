@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import textwrap
 from contextlib import AbstractContextManager
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +17,7 @@ from dprisk.pictures.placing import above, spread
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
 WIDTH, HEIGHT, BAR, LETTER = 4.6, 3.4, 0.34, 0.08  # inches: of a panel, a bar and a letter
 ACROSS = 3  # panels side by side
@@ -111,7 +113,7 @@ def _panels(picture: Picture) -> int:
 def _drawn(picture: Picture, figure: Figure) -> list[Axes]:
     """The picture in a figure of the size that it needs."""
     if isinstance(picture, Bars):
-        figure.set_size_inches(6.4, 0.9 + BAR * len(picture.bars))
+        figure.set_size_inches(6.4, 1.1 + BAR * len(picture.bars))
         axes = [figure.add_subplot()]
     else:
         count = _panels(picture)
@@ -141,12 +143,15 @@ def _fill(picture: Picture, axes: list[Axes]) -> None:
     for ax, panel in zip(axes, picture.panels, strict=True):
         _curves(picture, panel, ax)
     if len(axes) == 1:
-        axes[0].set_title(picture.heading)
+        heading = axes[0].set_title(picture.heading)
     else:
         for ax, panel in zip(axes, picture.panels, strict=True):
             ax.set_title(panel.title)
-        axes[0].get_figure(root=True).suptitle(picture.heading, x=0.01, ha="left", fontsize=FONT + 1.5)  # type: ignore[union-attr]
+        figure = axes[0].get_figure(root=True)
+        assert figure is not None
+        heading = figure.suptitle(picture.heading, x=0.01, ha="left", fontsize=FONT + 1.5)
     _place(picture, axes)
+    _fit(heading)
 
 
 def _curves(picture: Curves, panel: Panel, ax: Axes) -> None:
@@ -266,4 +271,18 @@ def _bars(picture: Bars, ax: Axes) -> None:
     ax.invert_yaxis()
     ax.set_xlim(left=min(0.0, *(bar.value for bar in picture.bars)))
     ax.xaxis.set_major_formatter(_number)
-    ax.set_title(picture.heading)
+    heading, figure = ax.set_title(picture.heading), ax.get_figure(root=True)
+    assert figure is not None
+    figure.draw_without_rendering()
+    _fit(heading)
+
+
+def _fit(heading: Text) -> None:
+    """Break a heading whose place is known into lines where it would be cut at the edge of the figure."""
+    figure = heading.get_figure(root=True)
+    assert figure is not None
+    box = heading.get_window_extent()
+    room = (figure.bbox.x1 - box.x0) / max(1.0, box.width)
+    if room < 1:
+        text = heading.get_text()
+        heading.set_text(textwrap.fill(text, max(10, int(0.95 * room * len(text))), break_on_hyphens=False))

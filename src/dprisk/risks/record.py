@@ -26,6 +26,7 @@ class RecordRisk(Answer):
     threat: Threat
     number: int
     exposure: Exposure
+    bounded_by: str = ""  # of a guarantee: what the advantage is at most
 
     @property
     def record(self) -> Any:
@@ -120,7 +121,7 @@ class RecordRisk(Answer):
             told = f"from {self.estimate.runs} outputs, intervals at {100 * (1 - self.estimate.alpha):g} %"
             return "computed", "estimate", told
         if not self.exact:
-            return "computed", "bound", "(1 - prior) times the total variation, theory 3.8"
+            return "computed", "bound", self.bounded_by
         if self.exposure.is_proven:
             return "computed", "exactly", "no sampling error"
         return "computed", "numerically", f"error about {self.exposure.error:.0e}"
@@ -131,11 +132,11 @@ class RecordRisk(Answer):
         told = sentences.of_record(name, self.among, self.yes_on_record, self.advantage, is_estimate)
         if not self.largest_posterior:
             return told
-        return f"{told} {sentences.of_belief(self.prior, self.largest_posterior)}"
+        return f"{told} {sentences.of_belief(self.prior, self.largest_posterior, self.exposure.yes is None)}".rstrip()
 
     def to_dict(self) -> dict[str, Any]:
         return super().to_dict() | {
-            "record": self.record if isinstance(self.record, bool | int | float | str) else str(self.record),
+            "record": self.record if isinstance(self.record, bool | int | float | str) else written(self.record),
             "exact": self.exact,
             "estimate": self.estimate.to_dict() if self.estimate else None,
             "numerical_error": self.exposure.error if self.exact else None,

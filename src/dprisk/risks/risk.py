@@ -28,6 +28,7 @@ from dprisk.types import FloatArray
 
 MOST_AT_RISK = 3
 SMALL = 1000  # records up to which breakdown and bounds are shown without being asked for
+ON_REQUEST = ("records, bounds", "left out", "take longer; ask: --record, risk.of(...), --bounds, risk.bounds")
 
 
 @dataclass(frozen=True)
@@ -229,7 +230,7 @@ class Risk(Assessment):
     def _found(self) -> list[Row]:
         if self.estimate:
             told = f"from {self.estimate.runs} outputs, intervals at {100 * (1 - self.estimate.alpha):g} %"
-            return [("computed", "estimate", told)]
+            return [("computed", "estimate", told), ON_REQUEST]
         if self.enclosed:
             apart = f"certified bounds, at most {self.enclosed.gap:.0e} apart"
             return [("computed", "enclosed", apart), *self._compared()]
@@ -237,7 +238,7 @@ class Risk(Assessment):
             how = ("computed", "exactly", "no sampling error")
         else:
             how = ("computed", "numerically", f"error about {self.optimum.error:.0e}")
-        return [how, *self._compared()] if self._is_quick else [how]
+        return [how, *self._compared()] if self._is_quick else [how, ON_REQUEST]
 
     @property
     def _is_quick(self) -> bool:

@@ -1,8 +1,9 @@
 """Risks in a sentence that counts people: one rule for all of them.
 
 Where both rates of an attacker are known, both are told, of so many people who took part and of as many who did not;
-then their difference, which is what taking part adds. Rounded numbers add up as well. Where only bounds are known, each
-is told as the most there is. An attacker who knows the whole record guesses nothing: it recognises, or mistakes.
+then their difference, which is what taking part adds. Of the three the first and the last are rounded, as a table has
+them, and the second is their difference, so that what is said adds up. Where only bounds are known, each is told as the
+most there is. An attacker who knows the whole record guesses nothing: it recognises, or mistakes.
 """
 
 import math
@@ -18,9 +19,9 @@ def of_rates(
 ) -> str:
     """How often somebody (`who` begins the sentence) is right, or `can` be, about participants and about others."""
     people = round_number_of_people(abs(advantage))
-    other, more = round((right - advantage) * people), round(advantage * people)
-    took_part, others = _of(max(0, other + more), people), _of(max(0, other), people)
-    if _is_membership(threat):
+    number, more = round(right * people), round(advantage * people)
+    took_part, others = _of(number, people), _of(max(0, number - more), people)
+    if is_membership(threat):
         recognised = f"{'can recognise' if can else 'recognises'} {took_part} who took part"
         told = f"{recognised}, and mistakes {others} who did not for participants"
     else:
@@ -29,21 +30,30 @@ def of_rates(
     return f"{_estimated(who, is_estimate)} {told}: {_added(more, is_estimate)}."
 
 
-def of_difference(threat: Threat, who: str, advantage: float, at_most: str = "") -> str:
+def of_difference(threat: Threat, who: str, advantage: float) -> str:
     """The advantage alone, where the two rates are not known."""
     people = round_number_of_people(advantage)
-    more = math.ceil(advantage * people - 1e-9) if at_most else round(advantage * people)
-    if _is_membership(threat):
-        told = f"{_count(more)} more of {_count(people)} who did than of {_count(people)} who did not"
-        return f'{who} can say "took part" of {at_most}{told}.'
-    return f"{who} can be right{_goal(threat)} about {at_most}{_more(more, people)}."
+    more = round(advantage * people)
+    if is_membership(threat):
+        return f'{who} can say "took part" of {_more_members(more, people)}.'
+    return f"{who} can be right{_goal(threat)} about {_more(more, people)}."
 
 
-def of_bounds(threat: Threat, who: str, success: float, baseline: float, advantage: float) -> str:
-    """The most that somebody is right, and the most that taking part adds: bounds on two different attackers."""
-    if _is_membership(threat):
-        return of_difference(threat, who, advantage, "at most ")
+def of_bounds(
+    threat: Threat, who: str, success: float, baseline: float, advantage: float, left_out: float | None = None
+) -> str:
+    """The most that somebody is right, and the most that taking part adds: bounds on two different attackers.
+
+    An attacker who knows the record compares with somebody else in its place, from the prior; `left_out` is the most
+    that it gains against nobody in its place, where that is known.
+    """
     people = round_number_of_people(advantage)
+    if is_membership(threat):
+        told = f"at most {_more_members(math.ceil(advantage * people - 1e-9), people)}"
+        if left_out is not None:
+            most = _count(math.ceil(left_out * people - 1e-9))
+            told += f", and of at most {most} more than of {_count(people)} left out"
+        return f'{who} can say "took part" of {told}.'
     right, more = (math.ceil(share * people - 1e-9) for share in (success, advantage))
     blind = _count(round(baseline * people))
     return (
@@ -62,16 +72,17 @@ def of_record(record: str, among: str, yes: float | None, advantage: float, is_e
             f"says yes to at most {most} more of {_count(people)} people who have it than of {_count(people)} {among}"
         )
         return f"Whatever the mechanism, a{who} {told}."
-    other, more = round(max(0.0, yes - advantage) * people), round(advantage * people)
-    told = f"says yes to {_of(other + more, people)} people who have it, and to {_of(other, people)} {among}"
+    number, more = round(yes * people), round(advantage * people)
+    told = f"says yes to {_of(number, people)} people who have it, and to {_of(max(0, number - more), people)} {among}"
     return f"{_estimated(f'A{who}', is_estimate)} {told}: {'about ' if is_estimate else ''}{_count(more)} more."
 
 
-def of_belief(prior: float, most: float) -> str:
-    """How far a report can move a belief."""
+def of_belief(prior: float, most: float, is_bound: bool = False) -> str:
+    """How far a report can move a belief; empty where nothing can be said, as of a bound that excludes nothing."""
     before = f"up from {100 * prior:.3g} %"
     if most > NEARLY_ONE:
-        return f"A report can make it all but certain of that, {before}."
+        possible = not (is_bound or prior > NEARLY_ONE)
+        return f"Some report, however rare, makes it all but certain of that, {before}." if possible else ""
     return f"No report makes it more than {significant_up(100 * most, 3)} % sure of that, {before}."
 
 
@@ -79,10 +90,12 @@ def attacker(threat: Threat) -> str:
     """The attacker of a threat, as a sentence begins."""
     if threat.knows.is_none:
         return "An attacker"
-    return f"An attacker who knows everybody's {'record' if threat.knows.is_all else 'group'}"
+    known = "record" if threat.knows.is_all else threat.knows.attributes_in_words or "group"
+    return f"An attacker who knows everybody's {known}"
 
 
-def _is_membership(threat: Threat) -> bool:
+def is_membership(threat: Threat) -> bool:
+    """Whether all of the record is known, and only taking part is not."""
     return threat.knows.is_all and not threat.knows.is_none
 
 
@@ -107,6 +120,11 @@ def _of(some: int, people: int) -> str:
 
 def _more(more: int, people: int) -> str:
     return f"{_count(more)} more of {_count(people)} who took part than of {_count(people)} who did not"
+
+
+def _more_members(more: int, people: int) -> str:
+    others = f"{_count(people)} whose place somebody from the prior took"
+    return f"{_count(more)} more of {_count(people)} who did than of {others}"
 
 
 def _count(people: int) -> str:

@@ -1,6 +1,7 @@
 """The risk of a guarantee: every bound that applies, and the tightest."""
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -8,7 +9,7 @@ from typing import Any, Literal
 from dprisk import bounds
 from dprisk.answers import Row
 from dprisk.bounds.add_remove import record_left_out
-from dprisk.errors import ThreatError, as_whole, require
+from dprisk.errors import GuaranteeError, ThreatError, as_whole, require
 from dprisk.exact.record import Exposure, compared_with
 from dprisk.guarantees import Guarantee
 from dprisk.mechanisms import Mechanism, OnAttribute
@@ -80,10 +81,24 @@ class WorstCase(Assessment):
     def _shown(self, which: str) -> str:
         return f"<= {significant_up(getattr(self, which), 4)}"
 
+    @property
+    def left_out_or_in(self) -> float | None:
+        """How far participants can be told from those left out: the total variation, if the guarantee is for that.
+
+        The advantage compares with somebody else from the prior in the person's place.
+        """
+        told = sentences.is_membership(self.threat) and self.guarantee.relation == "add-remove"
+        return self.guarantee.total_variation if told else None
+
     def _found(self) -> list[Row]:
+        apart = self.left_out_or_in
+        means = "the same if others are left out, not replaced by somebody from the prior"
         return [
-            (f"{which} by", "attained" if value.attained else "bound", value.source)
-            for which, value in (("success", self.success_bound), ("advantage", self.advantage_bound))
+            *([] if apart is None else [("left out or in", f"<= {significant_up(apart, 4)}", means)]),
+            *(
+                (f"{which} by", "attained" if value.attained else "bound", value.source)
+                for which, value in (("success", self.success_bound), ("advantage", self.advantage_bound))
+            ),
         ]
 
     def worst_mechanism(self, which: Literal["advantage", "success"] = "advantage") -> Mechanism | None:
@@ -116,20 +131,30 @@ class WorstCase(Assessment):
         tau_z <= (1 - w) TV, and the belief in it rises to at most w E / (1 + w (E - 1)). From a guarantee for adding or
         removing one also tau_z <= (1 - w)(1 - 2 f(1/2)).
         """
-        number, replaced = self.threat.prior.find(record), self.guarantee.replaced
+        self.threat.require_listed()
+        number = self.threat.prior.find(record)
         weight = float(compared_with(self.threat, number)[number])
-        least = math.exp(-replaced.epsilon_at(0.0))
-        belief = weight / (weight + (1 - weight) * least) if weight > 0 else 0.0
-        most = (1 - weight) * replaced.total_variation
+        most, belief, by = math.inf, 1.0, ""
         if self.guarantee.relation == "add-remove":
-            most = min(most, record_left_out(self.guarantee, weight))
+            most, by = record_left_out(self.guarantee, weight), "(1 - prior)(1 - 2 f(1/2)), theory 3.8"
+        with suppress(GuaranteeError):  # Renyi DP says too little about replacing a record
+            replaced = self.guarantee.replaced
+            if (other := (1 - weight) * replaced.total_variation) < most:
+                most, by = other, "(1 - prior) times the total variation of replacing a record, theory 3.8"
+            least = math.exp(-replaced.epsilon_at(0.0))
+            belief = weight / (weight + (1 - weight) * least) if weight > 0 else 0.0
         advantage, posterior = (min(1.0, value * (1 + UPWARDS)) for value in (most, belief))
-        return RecordRisk(self.about, self.threat, number, Exposure(advantage, None, posterior))
+        return RecordRisk(self.about, self.threat, number, Exposure(advantage, None, posterior), by)
 
     def sentence(self) -> str:
         who = sentences.attacker(self.threat)
         return sentences.of_bounds(
-            self.threat, f"Whatever the mechanism, a{who[1:]}", self.success, self.baseline, self.advantage
+            self.threat,
+            f"{self.guarantee.whatever}, a{who[1:]}",
+            self.success,
+            self.baseline,
+            self.advantage,
+            self.left_out_or_in,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -137,6 +162,7 @@ class WorstCase(Assessment):
             "guarantee": self.guarantee.to_dict(),
             "advantage_bound": self.advantage_bound.to_dict(),
             "success_bound": self.success_bound.to_dict(),
+            "left_out_or_in": self.left_out_or_in,
             "worst_mechanism": (worst := self.worst_mechanism()) and worst.to_dict(),
             "bounds": [value.to_dict() for value in self.on_advantage.values + self.on_success.values],
             "obstacles": self.on_advantage.obstacles | self.on_success.obstacles,

@@ -20,12 +20,15 @@ from dprisk.values import Value
 class Knowledge(Value):
     """a(z): the number of the group that each record belongs to, and a name for each group.
 
+    `attributes` names the columns of a table that tell the groups apart, where they come from one.
+
     >>> Knowledge.partition(["m", "f", "f"])
     Knowledge(groups=[1, 0, 0], names=('f', 'm'))
     """
 
     groups: IntArray
     names: tuple[Any, ...]
+    attributes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "groups", np.asarray(self.groups, dtype=np.int64))
@@ -54,9 +57,8 @@ class Knowledge(Value):
         """The attacker knows these columns of a table with one row for each record."""
         names = [names] if isinstance(names, str) else names
         ThreatError.unless(len(names) > 0, "Name at least one known column, or use knows='none'.")
-        if len(names) == 1:
-            return cls.partition(column(table, names[0]))
-        return cls.partition(rows_of(table, names))
+        groups, held = encode(column(table, names[0]) if len(names) == 1 else rows_of(table, names))
+        return cls(groups, tuple(held), tuple(names))
 
     @property
     def size(self) -> int:
@@ -78,11 +80,19 @@ class Knowledge(Value):
         """Whether the attacker knows every record apart."""
         return self.n_groups == self.size
 
+    @property
+    def attributes_in_words(self) -> str:
+        """The columns as they are said, as in "sex, age and job"; nothing where there are none."""
+        *some, last = map(str, self.attributes or ("",))
+        return f"{', '.join(some)} and {last}" if some else last
+
     def describe(self) -> str:
         """In a few words, for tables and reports."""
         if self.is_none:
             return "nothing"
-        return "everything" if self.is_all else f"one of {self.n_groups} groups"
+        groups = f"one of {self.n_groups} groups"
+        told = f"{self.attributes_in_words} ({groups})" if self.attributes else groups
+        return "everything" if self.is_all else told
 
     def _summary(self) -> str:
         return f"Knowledge({self.n_groups} groups of {self.size} records)"

@@ -2,7 +2,7 @@
 
 import difflib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +23,7 @@ _OF_PEOPLE = (
 )
 SUM_TOLERANCE = 1e-9
 LOOKED_AT = 10_000  # labels that are compared with a wrong one
+SHOWN = 5  # labels that a message lists
 MOST_LISTED = 10**8  # that are listed one by one: each takes some ten bytes in several arrays
 
 
@@ -185,15 +186,20 @@ class Prior(Value):
     def find(self, record: Any) -> int:
         """The number of a record, by its label, or by its number where there are no labels.
 
-        Text finds a label that is written like it ("42" the label 42, "f, yes" the label ("f", "yes")), if only one is.
+        Text finds a label that is written like it ("42" the label 42, "f, yes" the label ("f", "yes")), perhaps with
+        other capital letters, or a row that it is a part of ("yes"), if only one is.
         """
         if self.labels is None:
             return _numbered(record, self.size)
-        same = [place for place, label in enumerate(self.labels) if _is_equal(label, record)]
-        same = same or [place for place, label in enumerate(self.labels) if written(label) == record]
+        same = _alike(self.labels, record)
         if len(same) == 1:
             return same[0]
-        PriorError.unless(not same, f"Several records are written {record!r}; give the label itself.")
+        if same:
+            some = "; ".join(written(self.labels[place]) for place in same[:SHOWN])
+            more = f"; and {len(same) - SHOWN} more" if len(same) > SHOWN else ""
+            fail(
+                f"{len(same)} records are written like {written(record)!r}, give one of them: {some}{more}.", PriorError
+            )
         folded = {written(label).casefold(): written(label) for label in self.labels[:LOOKED_AT]}
         near = difflib.get_close_matches(written(record).casefold(), folded, n=3, cutoff=0.5) or list(folded)[:3]
         names = " or ".join(folded[name] for name in near)
@@ -254,6 +260,22 @@ def _is_equal(label: Any, record: Any) -> bool:
 def written(label: Any) -> str:
     """A label as people write it."""
     return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+
+
+def _alike(labels: Sequence[Any], record: Any) -> list[int]:
+    """The places of the labels that a record may be: those that are it, else by how they are written, nearest first."""
+    same = [place for place, label in enumerate(labels) if _is_equal(label, record)]
+    if same or not isinstance(record, str):
+        return same
+    folded = record.casefold()
+    likenesses: tuple[Callable[[Any], bool], ...] = (
+        lambda label: written(label) == record,
+        lambda label: written(label).casefold() == folded,
+        lambda label: isinstance(label, tuple) and record in map(str, label),
+        lambda label: isinstance(label, tuple) and folded in (str(part).casefold() for part in label),
+    )
+    found = ([place for place, label in enumerate(labels) if is_like(label)] for is_like in likenesses)
+    return next(filter(None, found), [])
 
 
 def _mass(values: Any, what: str) -> FloatArray:

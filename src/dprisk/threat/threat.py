@@ -85,7 +85,7 @@ class Threat(Value):
 
         >>> people = {"sex": ["f", "f", "m", "m"], "ill": ["yes", "no", "no", "no"]}
         >>> Threat.attributes(people, known=["sex"], secret=["ill"])
-        Threat(3 records, knows one of 2 groups, right in ill, baseline 0.75)
+        Threat(3 records, knows sex (one of 2 groups), right in ill, baseline 0.75)
         """
         names = column_names(table)
         ThreatError.unless(len(names) > 0, "The table has no columns.")
