@@ -36,7 +36,7 @@ from dprisk.auditing.code.adapters import multi_freq_ldpy, pure_ldp
 from dprisk.auditing.code.randomness import block_generator
 from dprisk.auditing.code.target import version_of
 from dprisk.auditing.evidence.scores import KnownScorer
-from dprisk.auditing.evidence.suspects import Wanted, known_designs
+from dprisk.auditing.evidence.suspects import Wanted, known_design
 from dprisk.auditing.running.plan import Plan
 from dprisk.mechanisms import BLH, SHE, THE
 
@@ -247,7 +247,7 @@ def alarms(quick: bool) -> None:
     for mechanism in (GRR(10, 1.0), OUE(10, 1.0), Laplace([0.0, 1.0], epsilon=1.0)):
         target = as_target(mechanism)
         wanted = Wanted(blocks * block, alpha, 0.0)
-        (design,) = known_designs(KnownScorer(mechanism), wanted, block_generator(0, -1))
+        (design,) = known_design(KnownScorer(mechanism), wanted, block_generator(0, -1))
         fixed = watched = 0
         for seed in range(audits):
             counts = Counts(0, 0, 0, design.size)

@@ -125,7 +125,7 @@ class Portfolio(Experiment[Answers]):
     def able(self, tally: Answers, claim: ApproxDP, alpha: float, anytime: bool) -> bool:
         """Whether the main attacker, had it been right with every answer, would have refuted the claim."""
         main = Counts(tally.main.runs, tally.main.answered, tally.main.answered, tally.main.size)
-        return Answers(tally.runs, main, tally.others).certified(alpha, claim.delta, anytime) > claim.epsilon
+        return Answers(tally.runs, main, tally.others).refutes(claim.epsilon, claim.delta, alpha, anytime)
 
     def attack(self, tally: Answers, claim: ApproxDP, alpha: float, anytime: bool) -> Attack:
         return self.main.attack(tally.main, claim, alpha, anytime)
@@ -154,7 +154,7 @@ class Portfolio(Experiment[Answers]):
             counts = {name: {size: Counts(tally.main.runs, 0, 0, size)} for name in self.names}
             counts[self.names[0]] = {size: Counts(max(right, tally.main.runs), right, right, size)}
             nothing = Counts(tally.main.runs, 0, 0, size)
-            return Answers(tally.runs, nothing, counts).certified(alpha, claim.delta, anytime) > claim.epsilon
+            return Answers(tally.runs, nothing, counts).refutes(claim.epsilon, claim.delta, alpha, anytime)
 
         seen, pilot = np.unique(past.records), past.records.size - sum(rounds)
         smallest = smallest_disclosure(mine, size, max(0, pilot) / size, convicts) if self.names else None
