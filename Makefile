@@ -30,6 +30,7 @@ benchmark: .venv/test
 	$(BIN)/python benchmarks/calibrate.py
 	$(BIN)/python -m benchmarks.continuous
 	$(BIN)/python benchmarks/audit.py --quick
+	$(BIN)/python -m benchmarks.false_alarms --quick
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

@@ -2,8 +2,9 @@
 
     python -m benchmarks.false_alarms [--quick] [--only WORD ...] [--jobs N]
 
-A certificate above the claim is wrong, and may happen in a share alpha of all audits at most. Each row holds the shares of
-2,000 audits (`--quick`: 200) at alpha 0.05 and 0.01, and says so if one of them is above alpha and three standard errors.
+A certificate above the claim is wrong, and may happen in a share alpha of all audits at most. Each row holds the
+shares of 2,000 audits (`--quick`: 200) at alpha 0.05 and 0.01, and says so if one of them is above alpha and three
+standard errors.
 
 once      the runs were fixed beforehand, and the certificate is read at the end.
 watched   the evidence is looked at after every hundred runs, and its largest value counts.
@@ -154,7 +155,7 @@ class Setting:
         return as_target(self.code, list(range(self.size)), batch=not one_by_one, failures=one_by_one)
 
     def audit(self, seed: int, alpha: float, **more: Any) -> AuditReport:
-        given = {"runs": self.runs, "look": self.look, "running": self.running, "threat": self.threat} | more
+        given: dict[str, Any] = {"runs": self.runs, "look": self.look, "running": self.running, "threat": self.threat} | more
         subject = self.code if not callable(self.code) else self.target
         return audit(subject, self.claim, seed=seed, alpha=alpha, **given)
 

@@ -1,4 +1,4 @@
-"""Random numbers that an audit does not find by looking at the code that draws them; for `benchmarks/false_alarms.py`."""
+"""Random numbers that an audit does not find in the code that draws them; for `benchmarks/false_alarms.py`."""
 
 import numpy as np
 
