@@ -64,7 +64,7 @@ def hundred(records: IntArray, rng: np.random.Generator) -> IntArray:
 
 def geometric(records: IntArray, rng: np.random.Generator) -> IntArray:
     one, two = rng.geometric(1 - math.exp(-1), size=(2, records.size))
-    return records + one - two
+    return np.asarray(records + one - two)
 
 
 def on_a_grid(records: IntArray, rng: np.random.Generator) -> FloatArray:
@@ -155,7 +155,12 @@ class Setting:
         return as_target(self.code, list(range(self.size)), batch=not one_by_one, failures=one_by_one)
 
     def audit(self, seed: int, alpha: float, **more: Any) -> AuditReport:
-        given: dict[str, Any] = {"runs": self.runs, "look": self.look, "running": self.running, "threat": self.threat} | more
+        given: dict[str, Any] = {
+            "runs": self.runs,
+            "look": self.look,
+            "running": self.running,
+            "threat": self.threat,
+        } | more
         subject = self.code if not callable(self.code) else self.target
         return audit(subject, self.claim, seed=seed, alpha=alpha, **given)
 
