@@ -586,7 +586,7 @@ def test_an_attack_that_may_know_many_things_is_measured_by_two_guesses_a_run(mo
         def guess(self, outputs: Any, rng: np.random.Generator, known: Any = None) -> IntArray:
             return np.asarray(table[outputs, known])
 
-    def code(records: IntArray, rng: np.random.Generator) -> IntArray:
+    def code(records: IntArray, rng: np.random.Generator) -> Any:
         return np.sum(rng.random(records.size)[:, None] > np.cumsum(channel[records], axis=1), axis=1)
 
     monkeypatch.setattr("dprisk.attacks.estimate.MANY_GROUPS", 1)
@@ -609,7 +609,7 @@ def test_guesses_lead_as_their_scores_do() -> None:
 
 
 class Likely:
-    def guess(self, outputs: Any, rng: np.random.Generator, known: Any = None) -> IntArray:
+    def guess(self, outputs: IntArray, rng: np.random.Generator, known: Any = None) -> IntArray:
         return np.asarray(outputs)
 
 

@@ -72,6 +72,9 @@ def audit_command() -> Command:
             option("alpha", float, "Chance that the certificate is wrong.", default=0.01, show_default=True),
             option("seed", int, "Same seed, same report.", default=0, show_default=True),
             option("attack", str, "Guess by this attack of `dprisk catalogue`, not by the likelihood.", metavar="NAME"),
+            option(
+                "for", str, "End after this time with what is certified by then, as in 90s, 10m or 2h.", metavar="TIME"
+            ),
             option("stop_early", bool, "Stop as soon as the claim is refuted."),
             option("jobs", int, "Worker processes.", default=1, show_default=True),
             option("cluster", str, "Run on a dask cluster instead, as in tcp://host:8786.", metavar="ADDRESS"),
@@ -99,7 +102,8 @@ def _audit(**given: Any) -> None:
             report = _recorded(given, typed) if given["outputs"] is not None else _run(given, typed)
     except AuditInterrupted as stop:
         report, interrupted = stop.report, True
-        click.echo(err=True)  # behind ^C
+        again = f"--store {given['store']}" if given["store"] else "--store FILE"
+        click.echo(f"\nStopped. The same command with {again} goes on where it stopped.", err=True)
     if given["json"]:
         show_json(report.to_dict())
     else:
@@ -141,9 +145,21 @@ def _run(given: Options, typed: set[str]) -> AuditReport:
             seed=given["seed"],
             stop_early=given["stop_early"],
             look=look,
-            running=Running(n_jobs, executor, given["store"], given["timeout"]),
+            running=Running(n_jobs, executor, given["store"], given["timeout"], _seconds(given["for"])),
             watch=None if tell is None else lambda tally, planned: tell(tally.runs, planned, known(tally)),
         )
+
+
+def _seconds(text: str | None) -> float | None:
+    """A time such as 90, 90s, 10m or 2h."""
+    if text is None:
+        return None
+    units = {"s": 1, "m": 60, "h": 3600}
+    number, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1)
+    try:
+        return float(number) * unit
+    except ValueError:
+        raise ParameterError(f"--for {text} is no time; give one as in 90s, 10m or 2h.") from None
 
 
 def _attack(name: str | None, mechanism: Mechanism | None, threat: Threat | None) -> Guesser | None:

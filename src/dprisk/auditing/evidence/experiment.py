@@ -143,10 +143,6 @@ class Experiment(ABC, Generic[T]):
     def to_dict(self) -> dict[str, Any]:
         """What a report says of the experiment, ready for JSON."""
 
-    def key(self) -> Any:
-        """What else tells two experiments apart, where runs of one must not be taken for runs of the other."""
-        return self.universe.tolist()
-
     def refuted(self, tally: T, claim: ApproxDP, alpha: float) -> bool:
         """Whether the anytime certificate is above the claim; the e-value, which is quick, must then be large."""
         large = self.log_e_value(tally, claim) >= -math.log(alpha)

@@ -198,11 +198,6 @@ class Guessing(Experiment[Gains]):
     def to_dict(self) -> dict[str, Any]:
         return {"threat": self.threat.describe(), "evidence": self.scorer.describe()}
 
-    def key(self) -> Any:
-        weights, groups = self.threat.prior.weights.tolist(), self.threat.knows.groups.tolist()
-        sets = self.threat.reach.members()
-        return weights, groups, sets.indices.tolist(), sets.indptr.tolist(), self.bet
-
 
 def bet_on(threat: Threat, variance: float | None = None, runs: int = 1, alpha: float = 0.5) -> Bet:
     """A bet on the values of attacks under this threat, tuned to so many runs of a known variance."""
