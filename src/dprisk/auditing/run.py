@@ -88,14 +88,13 @@ def audit(
         seconds=time.perf_counter() - started,
         notes=tuple(_notes(found, terms, running, ended)),
     )
-    seen, design = found.everything, found.design
     if report.verdict == "violated":
         learned = found.learned()
-        witnesses = learned.design.witnesses(found.tally, terms.claim, terms.alpha, seen)
+        witnesses = learned.design.witnesses(found.tally, terms.claim, terms.alpha, learned.past)
         report = replace(report, witnesses=witnesses)
     else:
-        how = terms.claim, terms.alpha, report.anytime, list(found.all_rounds)
-        report = replace(report, coverage=design.coverage(found.tally, *how, seen))
+        how = terms.claim, terms.alpha, report.anytime, list(found.all_rounds), found.records
+        report = replace(report, coverage=found.design.coverage(found.tally, *how))
     if found.interrupted:
         raise AuditInterrupted(report, running.store)
     return report

@@ -10,6 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -25,6 +26,7 @@ PAIR_BINS, MOST_COLUMNS, MOST_SUMMED = 16, 8, 200
 TINY = 1e-15  # of a variance, beside which a smaller one is rounding
 SUMMED_RUNS = 20_000  # of vectors from which a direction is learned
 MOST_CELLS = 1 << 20  # tokens times records that are counted in a table
+FEW_TOKENS = 1 << 12  # between the smallest and the largest, for which there is an entry each in a table
 TRIED = 2000  # outputs on which pairs of entries are compared
 
 
@@ -63,6 +65,11 @@ class Bar:
 class Rule(ABC):
     """Names a suspect for some outputs."""
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether it is certain never to name one."""
+        return False
+
     @abstractmethod
     def answers(self, seen: Seen) -> IntArray:
         """The number of the record that each output speaks for; -1 to keep silent."""
@@ -84,12 +91,29 @@ class Lookup(Rule):
     known: IntArray  # tokens in order
     named: IntArray  # the record that each stands for
 
+    @property
+    def is_silent(self) -> bool:
+        return self.known.size == 0
+
     def answers(self, seen: Seen) -> IntArray:
-        if self.known.size == 0:
+        if self.is_silent:
             return np.full(len(seen), -1)
         tokens = seen.tokens(self.view)
+        if self._table is not None:
+            low, high = int(self.known[0]) - 1, int(self.known[-1]) + 1
+            return np.asarray(self._table[np.clip(tokens, low, high) - low])
         place = np.minimum(np.searchsorted(self.known, tokens), self.known.size - 1)
         return np.where(self.known[place] == tokens, self.named[place], -1)
+
+    @cached_property
+    def _table(self) -> IntArray | None:
+        """The record of each token from one before the first to one behind the last; None if these are many."""
+        low, high = int(self.known[0]) - 1, int(self.known[-1]) + 1
+        if high - low > FEW_TOKENS or max(-low, high) >= 2**63:
+            return None
+        found = np.full(high - low + 1, -1)
+        found[self.known - low] = self.named
+        return found
 
     def groups(self, seen: Seen) -> IntArray:
         return seen.tokens(self.view)
@@ -191,31 +215,45 @@ def _looked_up(view: View, past: Past, bar: Bar, alone: bool = False) -> tuple[L
 
 def counted(tokens: IntArray, records: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """Tokens seen at least twice, the record that showed each most often, how often, and how often others did."""
-    known = _seen_twice(tokens)
-    place = np.minimum(np.searchsorted(known, tokens), max(0, known.size - 1))
-    again = known[place] == tokens if known.size else np.zeros(tokens.size, dtype=bool)
     there = np.bincount(records) > 0
     some, codes = np.flatnonzero(there), (np.cumsum(there) - 1)[records]
+    known, place, which = _grouped(tokens)
+    codes = codes if which is None else codes[which]
     if known.size * some.size <= MOST_CELLS:
-        cells = place[again] * some.size + codes[again]
-        table = np.bincount(cells, minlength=known.size * some.size).reshape(known.size, some.size)
-        top, total = table.max(axis=1, initial=0), table.sum(axis=1)
-        return known, some[table.argmax(axis=1)] if known.size else known, top, total - top
-    cells, times = np.unique(place[again] * some.size + codes[again], return_counts=True)
-    place, who = np.divmod(cells, some.size)
-    order = np.lexsort((-times, place))
-    first = order[np.flatnonzero(np.diff(place[order], prepend=-1))]
-    total = np.bincount(place, weights=times, minlength=known.size).astype(np.int64)
-    return known, some[who[first]], times[first], total - times[first]
+        table = np.bincount(place * some.size + codes, minlength=known.size * some.size)
+        table = table.reshape(known.size, some.size)
+        top, total, named = table.max(axis=1, initial=0), table.sum(axis=1), some[table.argmax(axis=1)]
+    else:
+        cells, times = np.unique(place * some.size + codes, return_counts=True)
+        owner, who = np.divmod(cells, some.size)
+        order = np.lexsort((-times, owner))
+        first = order[np.flatnonzero(np.diff(owner[order], prepend=-1))]
+        total = np.bincount(owner, weights=times, minlength=known.size).astype(np.int64)
+        named, top = some[who[first]], times[first]
+    again = total >= 2
+    return known[again], named[again], top[again], (total - top)[again]
 
 
-def _seen_twice(tokens: IntArray) -> IntArray:
-    """Tokens that occur at least twice, in order."""
-    ordered = np.sort(tokens)
-    twice = ordered[1:][ordered[1:] == ordered[:-1]]
-    new = np.ones(twice.size, dtype=bool)
-    new[1:] = twice[1:] != twice[:-1]
-    return np.asarray(twice[new & (twice != NOTHING)])
+def _grouped(tokens: IntArray) -> tuple[IntArray, IntArray, IntArray | None]:
+    """Tokens in order, the place among them of some outputs, and which outputs these are; None for all.
+
+    Left out are outputs that a view has nothing to say about; and, where tokens are many, those seen once.
+    """
+    said = None if (tokens != NOTHING).all() else np.flatnonzero(tokens != NOTHING)
+    mine = tokens if said is None else tokens[said]
+    if mine.size == 0:
+        return mine, mine, said
+    low, high = int(mine.min()), int(mine.max())
+    if high - low < max(FEW_TOKENS, mine.size):
+        return low + np.arange(high - low + 1), mine - low, said
+    order = np.argsort(mine)
+    ordered = mine[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    times = np.diff(np.r_[starts, ordered.size])
+    again = times >= 2
+    which = order[np.repeat(again, times)]
+    place = np.repeat(np.arange(int(again.sum())), times[again])
+    return ordered[starts[again]], place, which if said is None else said[which]
 
 
 def _edges(numbers: FloatArray, records: IntArray) -> Edges:

@@ -15,7 +15,7 @@ import numpy as np
 
 from dprisk.auditing.certify.counts import Counts
 from dprisk.auditing.certify.portfolio import Answers
-from dprisk.auditing.evidence.attackers import Bar, Learned, Past, Verbatim, rules, verbatim
+from dprisk.auditing.evidence.attackers import Bar, Learned, Past, Rule, Verbatim, rules, verbatim
 from dprisk.auditing.evidence.coverage import Coverage, smallest_disclosure
 from dprisk.auditing.evidence.design import Design
 from dprisk.auditing.evidence.experiment import Attack, Experiment
@@ -100,12 +100,10 @@ class Portfolio(Experiment[Answers]):
         parts: dict[str, dict[int, Counts]] = {name: {} for name in self.names}
         for suspects, known, mine in zip(self.sources, self.learned, (own, np.flatnonzero(anybody)), strict=False):
             seen, truth = (all_seen, drawn) if mine.size == drawn.size else (all_seen.take(mine), drawn[mine])
+            targets = self.universe[truth]
             for name in self.names if mine.size else ():
                 if name in known:
-                    answers = known[name].answers(seen)
-                    right = int(np.count_nonzero(answers == self.universe[truth]))
-                    answered = np.count_nonzero(answers >= 0)
-                    parts[name][suspects.size] = Counts(mine.size, int(answered), right, suspects.size)
+                    parts[name][suspects.size] = _counts(known[name], seen, targets, suspects.size)
         main = self.main.tally(all_seen.outputs[own], drawn[own]) if own.size else self.main.nothing
         return Answers(drawn.size, main, parts)
 
@@ -144,7 +142,7 @@ class Portfolio(Experiment[Answers]):
         return tuple(sorted(found.values(), key=lambda witness: -witness.weight))
 
     def coverage(
-        self, tally: Answers, claim: ApproxDP, alpha: float, anytime: bool, rounds: list[int], past: Past
+        self, tally: Answers, claim: ApproxDP, alpha: float, anytime: bool, rounds: list[int], records: IntArray
     ) -> Coverage:
         """What was looked at, and the rarest disclosure that would have been found among the main suspects."""
         size, share = self.main.size, tally.main.runs / max(1, tally.runs)
@@ -156,9 +154,18 @@ class Portfolio(Experiment[Answers]):
             nothing = Counts(tally.main.runs, 0, 0, size)
             return Answers(tally.runs, nothing, counts).refutes(claim.epsilon, claim.delta, alpha, anytime)
 
-        seen, pilot = np.unique(past.records), past.records.size - sum(rounds)
+        seen, pilot = np.count_nonzero(np.bincount(records)), records.size - sum(rounds)
         smallest = smallest_disclosure(mine, size, max(0, pilot) / size, convicts) if self.names else None
-        return Coverage(seen.size, len(self.records), tally.runs, max(0, pilot), ("main", *self.names), smallest)
+        return Coverage(int(seen), len(self.records), tally.runs, max(0, pilot), ("main", *self.names), smallest)
 
     def to_dict(self) -> dict[str, Any]:
         return self.main.to_dict() | {"learners": list(self.names)}
+
+
+def _counts(rule: Rule, seen: Seen, targets: IntArray, suspects: int) -> Counts:
+    """How often a rule answered, and was right."""
+    if rule.is_silent:
+        return Counts(targets.size, 0, 0, suspects)
+    answers = rule.answers(seen)
+    answered, right = np.count_nonzero(answers >= 0), np.count_nonzero(answers == targets)
+    return Counts(targets.size, int(answered), int(right), suspects)

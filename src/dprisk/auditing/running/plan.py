@@ -133,7 +133,7 @@ def carry_out(
 ) -> Outcome:
     """The tally of all runs, or of those until the claim was refuted, if that ends them, the time is up, or Ctrl-C.
 
-    An experiment that learns is told of all finished blocks from time to time: after the first, the second, the fourth
+    An experiment that learns is told of all finished blocks from time to time: after the first, the fourth
     and so on, which does not depend on who runs them.
     """
     plan, found = Plan.of(setup, terms), Outcome(setup.design.nothing, setup.design, setup.past)
@@ -195,16 +195,20 @@ class Outcome:
         return (*self.rounds, fresh) if fresh else self.rounds
 
     @property
-    def everything(self) -> Past | None:
-        """All that was seen."""
-        return together([self.past, *self.recent]) if self.design.learns else None
+    def records(self) -> IntArray:
+        """The record of each run that was learned from, or might have been."""
+        return np.concatenate([np.zeros(0, np.int64), *(part.records for part in (self.past, *self.recent) if part)])
 
 
 def _rounds(plan: Plan) -> Iterator[range]:
-    """Blocks between which an experiment learns: as many again as there were, at first few."""
+    """Blocks between which an experiment learns: each time from four times as many, at first from few.
+
+    Not once more than a third are done: that takes the longest, and few runs have anything of it.
+    """
     start, blocks = 0, plan.blocks
     while start < blocks:
-        last = min(blocks, max(start + 1, 2 * start, -(-blocks // FIRST))) if plan.design.learns else blocks
+        last = max(start + 1, 4 * start, -(-blocks // FIRST))
+        last = last if plan.design.learns and 3 * last <= blocks else blocks
         yield range(start, last)
         start = last
 
