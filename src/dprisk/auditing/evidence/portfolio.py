@@ -104,7 +104,9 @@ class Portfolio(Experiment[Answers]):
             for name in self.names if mine.size else ():
                 if name in known:
                     parts[name][suspects.size] = _counts(known[name], seen, targets, suspects.size)
-        main = self.main.tally(all_seen.outputs[own], drawn[own]) if own.size else self.main.nothing
+        every = own.size == drawn.size
+        outputs, targets = (all_seen.outputs, drawn) if every else (all_seen.outputs[own], drawn[own])
+        main = self.main.tally(outputs, targets) if own.size else self.main.nothing
         return Answers(drawn.size, main, parts)
 
     @property
