@@ -252,3 +252,27 @@ def test_the_json_is_complete() -> None:
     assert told["coverage"]["runs"] == 3000
     assert told["curve"][0]["delta"] == 0.0
     assert told["witnesses"] == told["notes"] == []
+
+
+# --- the command ---
+
+
+def command(*words: str) -> subprocess.CompletedProcess[str]:
+    given = [sys.executable, "-m", "dprisk", "audit", "tests.test_audit_running:quick", "--records", "0,1"]
+    return subprocess.run([*given, "--claim", "1", *words], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
+def test_the_command_ends_in_time() -> None:
+    ended = command("--runs", "100000000", "--for", "3s", "--json")
+    told = json.loads(ended.stdout)
+    assert told["anytime"]
+    assert told["notes"] == [f"The time of 3 s was up after {told['runs']} of 100000000 runs."]
+    assert ended.stderr == ""
+    assert command("--for", "soon").stderr.count("no time") == 1
+
+
+@pytest.mark.slow
+def test_workers_leave_without_a_word() -> None:
+    ended = command("--runs", "20000", "--jobs", "2", "--stop-early")
+    assert (ended.returncode, ended.stderr) == (0, "")
