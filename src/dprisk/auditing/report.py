@@ -214,9 +214,15 @@ class AuditReport(Answer):
             "seconds": self.seconds,
             "coverage": self.coverage and self.coverage.to_dict(),
             "notes": list(self.notes),
-            "curve": [{"delta": delta, "epsilon": epsilon} for delta, epsilon in self.curve()],
+            "curve": self._told_curve(),
             "witnesses": [witness.to_dict() for witness in self.witnesses],
         }
+
+    def _told_curve(self) -> list[dict[str, float]] | None:
+        """The curve; None under a threat, where an epsilon takes seconds for each delta."""
+        if not isinstance(self.tally, Counts | Answers):
+            return None
+        return [{"delta": delta, "epsilon": epsilon} for delta, epsilon in self.curve()]
 
     def __repr__(self) -> str:
         numbers = f"epsilon>={significant_down(self.epsilon_certified, 4)}, claim {self.claim.epsilon:g}"
