@@ -21,6 +21,7 @@ from dprisk.values import Value
 
 DEEPEST = 12  # objects within objects that are looked into
 PLAIN = bool | int | float | complex | str | bytes | None
+CODE = Reference | functools.partial | MethodType | FunctionType | type | ModuleType | BuiltinFunctionType
 RANDOM = np.random.Generator | np.random.RandomState | np.random.BitGenerator | random.Random  # another state each time
 
 
@@ -68,20 +69,8 @@ def _print(value: Any, known: dict[int, tuple[str, Any]], depth: int) -> str:
 
 def _parts(value: Any) -> Iterator[Any]:
     """What makes up a value."""
-    if isinstance(value, Reference):
-        yield value.text
-        yield value.load()
-    elif isinstance(value, functools.partial):
-        yield from (value.func, value.args, value.keywords)
-    elif isinstance(value, MethodType):
-        yield from (value.__func__, value.__self__)
-    elif isinstance(value, FunctionType):
-        yield from (_source(value), value.__defaults__, value.__kwdefaults__)
-        yield from map(_content, value.__closure__ or ())
-        named = {name: value.__globals__.get(name) for name in value.__code__.co_names}
-        yield {name: held for name, held in named.items() if isinstance(held, PLAIN | tuple)}
-    elif isinstance(value, type | ModuleType | BuiltinFunctionType):
-        yield _source(value) if isinstance(value, type) else value.__name__
+    if isinstance(value, CODE):
+        yield from _of_code(value)
     elif isinstance(value, Mapping):
         yield from ([str(key), value[key]] for key in value)
     elif isinstance(value, set | frozenset):
@@ -90,6 +79,22 @@ def _parts(value: Any) -> Iterator[Any]:
         yield from value
     elif not isinstance(value, RANDOM):
         yield from _of_object(value)
+
+
+def _of_code(code: Any) -> Iterator[Any]:
+    if isinstance(code, Reference):
+        yield from (code.text, code.load())
+    elif isinstance(code, functools.partial):
+        yield from (code.func, code.args, code.keywords)
+    elif isinstance(code, MethodType):
+        yield from (code.__func__, code.__self__)
+    elif isinstance(code, FunctionType):
+        yield from (_source(code), code.__defaults__, code.__kwdefaults__)
+        yield from map(_content, code.__closure__ or ())
+        named = {name: code.__globals__.get(name) for name in code.__code__.co_names}
+        yield {name: held for name, held in named.items() if isinstance(held, PLAIN | tuple)}
+    else:
+        yield _source(code) if isinstance(code, type) else code.__name__
 
 
 def _of_object(value: Any) -> Iterator[Any]:
