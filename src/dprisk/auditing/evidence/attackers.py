@@ -27,7 +27,7 @@ TINY = 1e-15  # of a variance, beside which a smaller one is rounding
 SUMMED_RUNS = 20_000  # of vectors from which a direction is learned
 MOST_CELLS = 1 << 20  # tokens times records that are counted in a table
 FEW_TOKENS = 1 << 12  # between the smallest and the largest, for which there is an entry each in a table
-TRIED = 2000  # outputs on which pairs of entries are compared
+TRIED = 5000  # outputs on which pairs of entries are compared
 
 
 @dataclass(frozen=True)
@@ -275,14 +275,22 @@ def _joint(columns: FloatArray, past: Past, bar: Bar) -> Learned:
         numbers = np.asarray(summed(columns, direction))
         most = max(2, min(MANY_BINS, numbers.size // IN_A_BIN))
         found["weighted sum"] = _looked_up(Bins(numbers, most, direction), past, bar)[0]
-    pairs = [
-        _looked_up(TwoColumns(columns, places, PAIR_BINS), past, bar)[0]
-        for places in combinations(range(min(len(columns), MOST_COLUMNS)), 2)
-    ]
+    pairs = list(combinations(range(min(len(columns), MOST_COLUMNS)), 2))
     if pairs:
-        some = past.seen.take(slice(TRIED))
-        found["two entries"] = max(pairs, key=lambda rule: np.count_nonzero(rule.answers(some) >= 0))
+        best = pairs[0] if len(pairs) == 1 else _telling(pairs, columns[:, :TRIED], past, bar)
+        found["two entries"] = _looked_up(TwoColumns(columns, best, PAIR_BINS), past, bar)[0]
     return found
+
+
+def _telling(pairs: list[tuple[int, int]], columns: FloatArray, past: Past, bar: Bar) -> tuple[int, int]:
+    """The pair of entries that would be answered on most often, by some runs."""
+    some = Past(past.seen.take(slice(TRIED)), past.records[:TRIED])
+
+    def answered(places: tuple[int, int]) -> int:
+        rule = _looked_up(TwoColumns(columns, places, PAIR_BINS), some, bar)[0]
+        return int(np.count_nonzero(rule.answers(some.seen) >= 0))
+
+    return max(pairs, key=answered)
 
 
 def _direction(columns: FloatArray, records: IntArray) -> FloatArray | None:

@@ -21,7 +21,7 @@ from dprisk.values import Value
 
 DEEPEST = 12  # objects within objects that are looked into
 PLAIN = bool | int | float | complex | str | bytes | None
-CODE = Reference | functools.partial | MethodType | FunctionType | type | ModuleType | BuiltinFunctionType
+CODE = (Reference, functools.partial, MethodType, FunctionType, type, ModuleType, BuiltinFunctionType)
 RANDOM = np.random.Generator | np.random.RandomState | np.random.BitGenerator | random.Random  # another state each time
 
 
