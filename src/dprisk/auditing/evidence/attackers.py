@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from dprisk.auditing.code.outputs import as_objects
-from dprisk.auditing.evidence.views import NOTHING, Bins, Form, LowBits, Seen, TwoColumns, Value, View, summed
-from dprisk.types import FloatArray, IntArray
+from dprisk.auditing.evidence.views import NOTHING, Bins, Form, LowBits, Seen, TwoColumns, Value, View, paired, summed
+from dprisk.types import BoolArray, FloatArray, IntArray
 
 DOUBT = 0.1  # chance that a rate of right answers is taken to be too good, for each token
 FEW_BINS, MANY_BINS, IN_A_BIN = 32, 512, 40
@@ -206,11 +206,16 @@ def _looked_up(view: View, past: Past, bar: Bar, alone: bool = False) -> tuple[L
     The second only if `alone`: at least twice.
     """
     known, named, top, rest = counted(past.seen.tokens(view), past.records)
-    from scipy.special import betaincinv
-
-    clear = betaincinv(top, rest + 1, DOUBT) > bar.rate
+    clear = _are_clear(top, rest, bar)
     single = (top >= 2) & (rest == 0) if alone else np.zeros(known.size, dtype=bool)
     return Lookup(view, known[clear], named[clear]), Lookup(view, known[single], named[single])
+
+
+def _are_clear(top: IntArray, rest: IntArray, bar: Bar) -> BoolArray:
+    """Whether so many right answers beside so many wrong ones are clearly more than the claim allows."""
+    from scipy.special import betaincinv
+
+    return np.asarray(betaincinv(top, rest + 1, DOUBT) > bar.rate)
 
 
 def counted(tokens: IntArray, records: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
@@ -277,18 +282,19 @@ def _joint(columns: FloatArray, past: Past, bar: Bar) -> Learned:
         found["weighted sum"] = _looked_up(Bins(numbers, most, direction), past, bar)[0]
     pairs = list(combinations(range(min(len(columns), MOST_COLUMNS)), 2))
     if pairs:
-        best = pairs[0] if len(pairs) == 1 else _telling(pairs, columns[:, :TRIED], past, bar)
+        best = pairs[0] if len(pairs) == 1 else _telling(pairs, columns[:, :TRIED], past.records[:TRIED], bar)
         found["two entries"] = _looked_up(TwoColumns(columns, best, PAIR_BINS), past, bar)[0]
     return found
 
 
-def _telling(pairs: list[tuple[int, int]], columns: FloatArray, past: Past, bar: Bar) -> tuple[int, int]:
+def _telling(pairs: list[tuple[int, int]], columns: FloatArray, records: IntArray, bar: Bar) -> tuple[int, int]:
     """The pair of entries that would be answered on most often, by some runs."""
-    some = Past(past.seen.take(slice(TRIED)), past.records[:TRIED])
+    places = [Bins(column, PAIR_BINS).places(column) for column in columns[:MOST_COLUMNS]]
 
-    def answered(places: tuple[int, int]) -> int:
-        rule = _looked_up(TwoColumns(columns, places, PAIR_BINS), some, bar)[0]
-        return int(np.count_nonzero(rule.answers(some.seen) >= 0))
+    def answered(pair: tuple[int, int]) -> int:
+        one, two = (places[place] for place in pair)
+        _, _, top, rest = counted(paired(one, two), records)
+        return int((top + rest)[_are_clear(top, rest, bar)].sum())
 
     return max(pairs, key=answered)
 

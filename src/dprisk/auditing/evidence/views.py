@@ -192,7 +192,7 @@ class TwoColumns(View):
         if columns is None or len(columns) <= max(self.places):
             return np.full(len(seen), NOTHING)
         one, two = (bins.places(columns[place]) for bins, place in zip(self.bins, self.places, strict=True))
-        return np.where((one == NOTHING) | (two == NOTHING), NOTHING, one * 1024 + two)
+        return paired(one, two)
 
     def words(self, token: int, example: Any) -> str:
         parts = divmod(token, 1024)
@@ -201,6 +201,11 @@ class TwoColumns(View):
             text.replace("the output", f"entry {place + 1}") for text, place in zip(told, self.places, strict=True)
         ]
         return " and ".join(named)
+
+
+def paired(one: IntArray, two: IntArray) -> IntArray:
+    """Two places as one number; nothing if there is nothing to say about one of them."""
+    return np.where((one == NOTHING) | (two == NOTHING), NOTHING, one * 1024 + two)
 
 
 def summed(columns: FloatArray | None, direction: FloatArray) -> FloatArray | None:
