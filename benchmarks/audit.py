@@ -1,11 +1,10 @@
-"""What an audit certifies, how fast it runs, and how often it cries wolf.
+"""What an audit certifies, and how fast it runs. How often it cries wolf: `benchmarks/false_alarms.py`.
 
     python benchmarks/audit.py [--part NAME ...] [--quick]
 
 tightness   certified epsilon over the true one, beside what LDP-Auditor's rule certifies.
 speed       seconds for a million runs of the built-in protocols, against the clients of multi-freq-ldpy.
 overhead    the time of an audit of somebody's function over that of just calling it as often.
-alarms      audits of correct mechanisms that break their claim nowhere, but touch it.
 real        the protocols of pure-ldp, multi-freq-ldpy, OpenDP and diffprivlib, as far as they are installed.
 
 Times are compared within one run. Rows that miss what is wanted say so. `--quick` takes fewer runs, and then some rows
@@ -29,15 +28,9 @@ import numpy as np
 
 from dprisk import GRR, OLH, OUE, SUE, Laplace, Mechanism, Prior, SubsetSelection, Threat, exact
 from dprisk.auditing import AuditReport, Look, Running, as_target, audit
-from dprisk.auditing.certify.anytime import log_e_value
-from dprisk.auditing.certify.counts import Counts, p_value
 from dprisk.auditing.certify.papers import ldp_auditor
 from dprisk.auditing.code.adapters import multi_freq_ldpy, pure_ldp
-from dprisk.auditing.code.randomness import block_generator
 from dprisk.auditing.code.target import version_of
-from dprisk.auditing.evidence.scores import KnownScorer
-from dprisk.auditing.evidence.suspects import Wanted, known_design
-from dprisk.auditing.running.plan import Plan
 from dprisk.mechanisms import BLH, SHE, THE
 
 PROTOCOLS: dict[str, type[Any]] = {
@@ -237,35 +230,6 @@ def _overhead(name: str, work: Callable[..., Any], call: Callable[[], None], run
     )
 
 
-# --- false alarms ---
-
-
-def alarms(quick: bool) -> None:
-    audits, blocks, block, alpha = (500 if quick else 10_000), 20, 100, 0.05
-    print(f"\nFalse alarms in {audits:,} audits of {blocks} blocks of {block} runs at alpha {alpha}")
-    most = alpha + 3 * np.sqrt(alpha * (1 - alpha) / audits)
-    for mechanism in (GRR(10, 1.0), OUE(10, 1.0), Laplace([0.0, 1.0], epsilon=1.0)):
-        target = as_target(mechanism)
-        wanted = Wanted(blocks * block, alpha, 0.0)
-        design = known_design(KnownScorer(mechanism), wanted, block_generator(0, -1))
-        fixed = watched = 0
-        for seed in range(audits):
-            counts = Counts(0, 0, 0, design.size)
-            evidence = -np.inf
-            plan = Plan(target, design, blocks * block, block, seed, block)
-            for number in range(plan.blocks):
-                counts = counts + plan.run(number).tally
-                evidence = max(evidence, log_e_value(counts, mechanism.epsilon))
-            fixed += p_value(counts, mechanism.epsilon) <= alpha
-            watched += evidence >= -np.log(alpha)
-        shares = fixed / audits, watched / audits
-        print(
-            f"   {type(mechanism).__name__:8} read once {shares[0]:.4f}   watched at every block {shares[1]:.4f}"
-            f"   at most {most:.4f} by chance" + missed(max(shares) <= most),
-            flush=True,
-        )
-
-
 # --- real code ---
 
 
@@ -405,7 +369,7 @@ def _diffprivlib() -> Iterator[Case]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="How tight, fast and honest audits are.")
-    parts = ("tightness", "speed", "overhead", "alarms", "real")
+    parts = ("tightness", "speed", "overhead", "real")
     parser.add_argument("--part", nargs="+", choices=parts, default=parts)
     parser.add_argument("--size", nargs="+", type=int, default=[100, 3052], help="numbers of records")
     parser.add_argument("--protocol", nargs="+", choices=list(PROTOCOLS), default=list(PROTOCOLS))
@@ -418,8 +382,6 @@ def main() -> None:
         speed(given.quick, given.size, given.protocol)
     if "overhead" in given.part:
         overhead(given.quick)
-    if "alarms" in given.part:
-        alarms(given.quick)
     if "real" in given.part:
         real(given.quick)
     print(load())

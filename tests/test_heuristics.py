@@ -42,7 +42,8 @@ from dprisk.attacks import (
 from dprisk.attacks.estimate import Guesser, mass_range, measure, one_run
 from dprisk.attacks.heuristics import frequencies
 from dprisk.auditing import Look
-from dprisk.auditing.evidence.scores import GuessScorer
+from dprisk.auditing.evidence.guessing import Guessing, bet_on
+from dprisk.auditing.evidence.scores import GuessScorer, KnownScorer, leads
 from dprisk.errors import DpriskError
 from dprisk.mechanisms import BLH, SHE, THE, ConcreteHashing, UnaryEncoding
 from dprisk.threat import Balls, Distances
@@ -547,3 +548,79 @@ def test_an_attack_decides_an_audit() -> None:
 
 def test_what_a_report_names() -> None:
     assert GRR(3, 1.0).members([2, 0]).tolist() == [[False, False, True], [True, False, False]]
+
+
+@given(data=st.data())
+def test_which_sets_hold_which_records(data: st.DataObject) -> None:
+    """Against the dense union, for windows on lines and rings and for arbitrary sets."""
+    size = data.draw(st.integers(2, 6))
+    groups = data.draw(partitions(size))
+    other = Distances(0.5, 1.0 - data.draw(balls(size)))
+    success = data.draw(st.sampled_from([None, Line(1.0), Ring(1.0), other]))
+    reach = Threat(Prior.uniform(size), groups, success).reach
+    sets, records = (part.ravel() for part in np.indices((reach.guess.size, size)))
+    assert np.array_equal(reach.holds(sets, records), reach.members().toarray()[sets, records] > 0)
+
+
+@given(data=st.data())
+def test_the_set_of_a_guess_in_a_group_of_its_own(data: st.DataObject) -> None:
+    size = data.draw(st.integers(2, 6))
+    groups = data.draw(partitions(size))
+    success = data.draw(st.sampled_from([Line(1.0), Distances(0.5, 1.0 - data.draw(balls(size)))]))
+    reach = Threat(Prior.uniform(size), groups, success).reach
+    guesses, known = (part.ravel() for part in np.indices((reach.n_guesses, int(groups.max()) + 1)))
+    one_by_one = [reach.find(guesses[[place]], int(known[place])).item() for place in range(known.size)]
+    assert reach.find(guesses, known).tolist() == one_by_one
+
+
+@pytest.mark.slow
+def test_an_attack_that_may_know_many_things_is_measured_by_two_guesses_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unbiased, also by group: the mean over many estimates is the exact value of the attack."""
+    channel = np.array([[0.7, 0.2, 0.1], [0.3, 0.4, 0.3], [0.1, 0.2, 0.7], [0.2, 0.2, 0.6]])
+    pi, groups = SKEWED.weights, [0, 0, 1, 1]
+    table = np.array([[0, 2], [1, 3], [0, 3]])
+    threat = Threat(SKEWED, groups)
+    exact = attack_values(channel, pi, np.array(groups), np.eye(4, dtype=bool), table)
+
+    class FromTable:
+        def guess(self, outputs: Any, rng: np.random.Generator, known: Any = None) -> IntArray:
+            return np.asarray(table[outputs, known])
+
+    def code(records: IntArray, rng: np.random.Generator) -> Any:
+        return np.sum(rng.random(records.size)[:, None] > np.cumsum(channel[records], axis=1), axis=1)
+
+    monkeypatch.setattr("dprisk.attacks.estimate.MANY_GROUPS", 1)
+    found = [measure(FromTable(), code, threat, np.random.default_rng(seed), 5000, alpha=1e-4) for seed in range(100)]
+    for value, wanted in zip(("advantage", "success"), exact, strict=True):
+        values = np.array([getattr(one, value) for one in found])
+        assert abs(values.mean() - wanted) < 4 * values.std() / 10
+        assert all(inside(wanted, getattr(one, f"{value}_interval")) for one in found)
+
+
+def test_guesses_lead_as_their_scores_do() -> None:
+    rng = np.random.default_rng(0)
+    outputs = rng.integers(-2, 12, size=500)
+    scorer = GuessScorer(Likely())
+    for records in (np.arange(10), np.array([7, 2, 5]), np.array([3, 1])):
+        place, lead = scorer.leads(outputs, records)
+        theirs, gap = leads(scorer.scores(outputs, records))
+        assert lead.tolist() == gap.tolist()
+        assert place[lead > 0].tolist() == theirs[gap > 0].tolist()
+
+
+class Likely:
+    def guess(self, outputs: IntArray, rng: np.random.Generator, known: Any = None) -> IntArray:
+        return np.asarray(outputs)
+
+
+def test_the_likeliest_record_is_the_best_guess_where_records_are_alike() -> None:
+    """The short way gives the same tally as beliefs about every record."""
+    mechanism, threat = OUE(6, 1.0), Threat(Prior.uniform(6))
+    rng = np.random.default_rng(1)
+    drawn = rng.integers(6, size=2000)
+    outputs = mechanism.sample(drawn, rng)
+    short = Guessing(threat, KnownScorer(mechanism), bet_on(threat))
+    long = Guessing(threat, KnownScorer(mechanism), bet_on(threat))
+    long.__dict__["_plain"] = False
+    assert short._plain
+    assert short.tally(outputs, drawn).to_dict() == long.tally(outputs, drawn).to_dict()

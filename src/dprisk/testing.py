@@ -23,10 +23,10 @@ def assert_private(
 ) -> AuditReport:
     """Raise an AssertionError unless the code is found consistent with its promise; otherwise return the report.
 
-    A correct mechanism is called one that breaks its promise with probability at most `alpha`. The audit ends early on a
-    gross bug; `runs` says how thorough it is on a good day. So few that no outcome could refute the claim fail too, for
-    a test that cannot fail comforts for nothing. Other options, such as
-    `look` and `running`, are those of `audit`.
+    A correct mechanism is called one that breaks its promise with probability at most `alpha`. The audit ends early on
+    a gross bug; `runs` says how thorough it is on a good day. So few that no outcome could refute the claim fail too,
+    for a test that cannot fail comforts for nothing. Other options, such as `look` and `running`, are those of
+    `audit`.
 
     >>> from dprisk import GRR
     >>> assert_private(GRR(5, epsilon=1.0), epsilon=1.0).verdict

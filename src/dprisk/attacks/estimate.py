@@ -35,6 +35,8 @@ MIN_RUNS, FEW_RUNS, MAX_RUNS = 500, 20_000, 1 << 20
 FEW_CELLS, MANY_CELLS = 1 << 28, 1 << 26  # records times runs; records times numbers drawn
 MAX_STRATA, MIN_ROUNDS = 16, 50_000
 MAX_GUESSED = 1 << 18  # runs that an attack is measured in, unless told
+MANY_GROUPS = 100  # beyond which an attack is not asked for each of them
+TWO_RUNS = 1 << 12  # runs at a time then
 SAME = 1e-12  # masses that differ by less are the same
 
 
@@ -157,8 +159,10 @@ def measure(
 
     `subject` is a mechanism, whose likelihood then lowers the variance, or a function that is given the numbers of some
     records and a Generator, and returns an output for each; `mechanism.sample` is one, if it is to be measured without
-    its likelihood. The attack is asked once for each group and output. Intervals are empirical Bernstein's; of what is
-    binomial, Clopper and Pearson's: the success on code, and its advantage if every guess has the same prior mass.
+    its likelihood. The attack is asked once for each group and output; of more than 100 groups for two only, that of
+    the target and that of another record of the prior, which gives a value that varies more. Intervals are empirical
+    Bernstein's; of what is binomial, Clopper and Pearson's: the success on code, and its advantage if every guess has
+    the same prior mass.
 
     >>> from dprisk import GRR, Prior, Threat
     >>> from dprisk.attacks import Report
@@ -178,6 +182,8 @@ def measure(
         require_match(mechanism, threat)
     runs, alpha = checked(runs, alpha)
     runs = runs or (FEW_RUNS if mechanism is None else min(default_runs(mechanism), MAX_GUESSED))
+    if threat.knows.n_groups > MANY_GROUPS:
+        return _measured_on_two(attack, sample, threat, rng, runs, alpha)
     pi, reach, groups = threat.prior.weights, threat.reach, threat.knows.groups
     mass = reach.sums(pi[:, None])[:, 0]
     block = max(1, BLOCK_CELLS // (pi.size + reach.guess.size))
@@ -186,9 +192,7 @@ def measure(
     for child, start in zip(rng.spawn(-(-runs // block)), range(0, runs, block), strict=True):
         now = slice(start, min(start + block, runs))
         drawn = draw_records(pi, now.stop - start, 1, child)
-        outputs = sample(drawn, child)
-        got, wanted = number_of(outputs), drawn.size
-        require(got == wanted, f"The code must return an output for each record, got {got} for {wanted}.")
+        outputs = _sampled(sample, drawn, child)
         chosen = sets_guessed(attack, outputs, threat, child)
         if mechanism is None:
             right = np.zeros(chosen.shape)
@@ -208,6 +212,44 @@ def measure(
     return Estimate(gained, right, None, runs, alpha, advantage, success, success, right_by_group=right)
 
 
+def _measured_on_two(
+    attack: Guesser, sample: Code, threat: Threat, rng: np.random.Generator, runs: int, alpha: float
+) -> Estimate:
+    """The same where the attacker may know one of very many things: two guesses a run, whatever their number.
+
+    Z and Z' are independent records of the prior, the output is one of Z. The value of a run is whether the attack
+    succeeds on Z, knowing what it knows of Z, less whether it succeeds on Z' from that output, knowing what it knows of
+    Z'. The latter's chance given the output is pi(A), so the mean is the RAD of the attack. Values are -1, 0 and 1.
+    """
+    pi, reach, groups = threat.prior.weights, threat.reach, threat.knows.groups
+    values, hits = np.empty(runs), 0
+    by_group = np.zeros((2, threat.knows.n_groups))
+    for child, start in zip(rng.spawn(-(-runs // TWO_RUNS)), range(0, runs, TWO_RUNS), strict=True):
+        now = slice(start, min(start + TWO_RUNS, runs))
+        drawn, other = (draw_records(pi, now.stop - start, 1, child) for _ in range(2))
+        outputs = _sampled(sample, drawn, child)
+        right, luck = (
+            reach.holds(_set_guessed(attack, outputs, threat, child, groups[who]), who).astype(float)
+            for who in (drawn, other)
+        )
+        values[now], hits = right - luck, hits + int(right.sum())
+        won, lucky = (
+            np.bincount(groups[who], times, minlength=threat.knows.n_groups)
+            for who, times in ((drawn, right), (other, luck))
+        )
+        by_group += won - lucky, won
+    gained, succeeded = by_group / runs
+    advantage, success = mean_interval(values, -1.0, 1.0, alpha), proportion_interval(hits, runs, alpha)
+    return Estimate(gained, succeeded, None, runs, alpha, advantage, success, success, right_by_group=succeeded)
+
+
+def _sampled(sample: Code, drawn: IntArray, rng: np.random.Generator) -> Any:
+    outputs = sample(drawn, rng)
+    got = number_of(outputs)
+    require(got == drawn.size, f"The code must return an output for each record, got {got} for {drawn.size}.")
+    return outputs
+
+
 def one_run(threat: Threat, chosen: IntArray, drawn: IntArray) -> tuple[FloatArray, BoolArray]:
     """The values X of some runs in two parts: pi(A), and whether Z is in A. X is the latter less the former.
 
@@ -217,7 +259,7 @@ def one_run(threat: Threat, chosen: IntArray, drawn: IntArray) -> tuple[FloatArr
     reach, run = threat.reach, np.arange(drawn.size)
     mass = reach.sums(threat.prior.weights[:, None])[:, 0]
     mine = chosen[threat.knows.groups[drawn], run]  # a record can be in the set guessed for its own group only
-    return np.minimum(1.0, mass[chosen].sum(axis=0)), reach.union(mine[None, :])[drawn, run] > 0
+    return np.minimum(1.0, mass[chosen].sum(axis=0)), reach.holds(mine, drawn)
 
 
 def sets_guessed(
@@ -227,6 +269,13 @@ def sets_guessed(
 
     Groups x outputs.
     """
+    every = range(threat.knows.n_groups) if groups is None else groups
+    count = number_of(outputs)
+    return np.array([_set_guessed(attack, outputs, threat, rng, np.full(count, group)) for group in every])
+
+
+def _set_guessed(attack: Guesser, outputs: Any, threat: Threat, rng: np.random.Generator, known: IntArray) -> IntArray:
+    """The number of the set that an attack guesses for each output, told the group of each target."""
     reach, count = threat.reach, number_of(outputs)
     takes_known = len(inspect.signature(attack.guess).parameters) > 2
     require(
@@ -234,14 +283,11 @@ def sets_guessed(
         f"The attacker knows something of its targets, but {type(attack).__name__}.guess takes no third argument "
         "`known` for it.",
     )
-    chosen = []
-    for group in range(threat.knows.n_groups) if groups is None else groups:
-        guesses = np.asarray(attack.guess(outputs, rng, *([np.full(count, group)] if takes_known else [])))
-        are_whole = guesses.shape == (count,) and guesses.dtype.kind in "biu"
-        are_records = are_whole and bool(np.all((guesses >= 0) & (guesses < reach.n_guesses)))
-        require(are_records, f"An attack must guess one record of 0..{reach.n_guesses - 1} for each output.")
-        chosen.append(reach.find(guesses, group))
-    return np.array(chosen, dtype=np.int64)
+    guesses = np.asarray(attack.guess(outputs, rng, *([known] if takes_known else [])))
+    are_whole = guesses.shape == (count,) and guesses.dtype.kind in "biu"
+    are_records = are_whole and bool(np.all((guesses >= 0) & (guesses < reach.n_guesses)))
+    require(are_records, f"An attack must guess one record of 0..{reach.n_guesses - 1} for each output.")
+    return reach.find(guesses, known)
 
 
 def mass_range(threat: Threat) -> tuple[float, float]:

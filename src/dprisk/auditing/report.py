@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
 from dprisk.answers import Answer, Row
 from dprisk.auditing.certify.claim import Consequence
-from dprisk.auditing.certify.counts import Counts
+from dprisk.auditing.certify.counts import Counts, as_delta
 from dprisk.auditing.certify.portfolio import Answers
 from dprisk.auditing.evidence.coverage import Coverage
 from dprisk.auditing.evidence.experiment import Attack, Experiment
@@ -17,6 +18,8 @@ from dprisk.auditing.evidence.witness import Witness
 from dprisk.errors import fail
 from dprisk.guarantees import ApproxDP
 from dprisk.rounding import decimals_down, decimals_up, significant_down, sure
+
+DELTAS = (0.0, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)  # of the curve in JSON
 
 Verdict = Literal["violated", "consistent with the claim", "undecided"]
 
@@ -41,6 +44,7 @@ class AuditReport(Answer):
     seconds: float
     witnesses: tuple[Witness, ...] = ()
     coverage: Coverage | None = None
+    notes: tuple[str, ...] = ()  # what happened besides, in sentences
 
     @property
     def name(self) -> str:
@@ -54,7 +58,7 @@ class AuditReport(Answer):
 
     @property
     def counts(self) -> Counts:
-        """Runs, answers and right answers of the attacker that was settled beforehand, of an audit that names suspects."""
+        """Runs, answers and right answers of the attacker that was settled beforehand, where suspects are named."""
         if isinstance(self.tally, Answers):
             return self.tally.main
         if isinstance(self.tally, Counts):
@@ -65,6 +69,25 @@ class AuditReport(Answer):
     def epsilon_certified(self) -> float:
         """The true epsilon is at least this, with confidence 1 - alpha."""
         return self.design.certified(self.tally, self.alpha, self.claim.delta, self.anytime)
+
+    def epsilon_at(self, delta: float) -> float:
+        """The same at another delta: the true epsilon at this delta is at least that, with confidence 1 - alpha.
+
+        For one delta that was chosen before the runs; `curve` holds for several at once.
+        """
+        return self.design.certified(self.tally, self.alpha, as_delta(delta), self.anytime)
+
+    def curve(self, deltas: Sequence[float] = DELTAS) -> list[tuple[float, float]]:
+        """Pairs of delta and epsilon: with confidence 1 - alpha the code keeps none of them with a smaller epsilon.
+
+        All hold at once, since each is wrong with probability at most alpha over their number. Epsilon falls as delta
+        rises, so that a certificate at a larger delta holds at a smaller one as well.
+        """
+        share, best, found = self.alpha / max(1, len(deltas)), 0.0, []
+        for delta in sorted(map(as_delta, deltas), reverse=True):
+            best = max(best, self.design.certified(self.tally, share, delta, self.anytime))
+            found.append((delta, best))
+        return found[::-1]
 
     @cached_property
     def epsilon_estimate(self) -> float:
@@ -110,7 +133,10 @@ class AuditReport(Answer):
         return self.design.attack(self.tally, self.claim, self.alpha, self.anytime)
 
     def sentence(self) -> str:
-        """The outcome in words."""
+        """The outcome in words, and what happened besides."""
+        return " ".join([self._outcome(), *self.notes])
+
+    def _outcome(self) -> str:
         claim = f"epsilon {self.claim.epsilon:g}"
         if self.claim.delta:
             claim += f", delta {self.claim.delta:g}"
@@ -199,8 +225,16 @@ class AuditReport(Answer):
             "seed": self.seed,
             "seconds": self.seconds,
             "coverage": self.coverage and self.coverage.to_dict(),
+            "notes": list(self.notes),
+            "curve": self._told_curve(),
             "witnesses": [witness.to_dict() for witness in self.witnesses],
         }
+
+    def _told_curve(self) -> list[dict[str, float]] | None:
+        """The curve; None under a threat, where an epsilon takes seconds for each delta."""
+        if not isinstance(self.tally, Counts | Answers):
+            return None
+        return [{"delta": delta, "epsilon": epsilon} for delta, epsilon in self.curve()]
 
     def __repr__(self) -> str:
         numbers = f"epsilon>={significant_down(self.epsilon_certified, 4)}, claim {self.claim.epsilon:g}"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from contextlib import closing, nullcontext
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from dprisk.auditing.certify.claim import Terms, as_claim
@@ -12,10 +14,12 @@ from dprisk.auditing.code.reading import Records, read
 from dprisk.auditing.code.target import versions
 from dprisk.auditing.evidence.choosing import Look, choose
 from dprisk.auditing.report import AuditReport
-from dprisk.auditing.running.plan import Watch, carry_out
-from dprisk.auditing.running.store import Store, identity
+from dprisk.auditing.running.budget import Budget
+from dprisk.auditing.running.identity import identity
+from dprisk.auditing.running.plan import Outcome, Watch, carry_out
+from dprisk.auditing.running.store import Store
 from dprisk.auditing.running.workers import Running
-from dprisk.errors import require
+from dprisk.errors import ParameterError, require
 from dprisk.guarantees import Guarantee
 from dprisk.threat.threat import Threat
 
@@ -57,51 +61,80 @@ def audit(
     >>> audit(GRR(10, epsilon=1.5), claim=1.0, runs=20_000).verdict
     'violated'
     """
-    started = time.perf_counter()
+    started, budget = time.perf_counter(), Budget(getattr(running, "seconds", None))
     require(isinstance(look, Look), f"look is a Look, as in Look(low_bits=False), not {look!r}")
     require(isinstance(running, Running), f"running is a Running, as in Running(n_jobs=2), not {running!r}")
     require(watch is None or callable(watch), f"watch is a function of the tally so far and the runs, not {watch!r}")
     target = read(subject, records, running.timeout)
     promise = as_claim(target.claim if claim is None else claim, target.mechanism)
-    terms = Terms(promise, runs, alpha, seed, stop_early)
+    terms = Terms(promise, runs, alpha, seed, stop_early, running.seconds is not None)
     with (
         nullcontext()
         if running.store is None
-        else closing(Store(running.store, identity(target, terms, look))) as store
+        else closing(Store(running.store, identity(target, terms, look, threat))) as store
     ):
-        setup = choose(target, terms, threat, look, store)
-        found = carry_out(setup, terms, running, store, watch)
+        with _in_time(budget), budget.kept():
+            setup = choose(target, terms, threat, look, store)
+        found = carry_out(setup, terms, running, store, watch, budget)
+    ended = budget.is_over and found.tally.runs < terms.runs
     report = AuditReport(
         target=target.describe() | {"versions": versions()},
         claim=terms.claim,
         tally=found.tally,
         design=found.design,
         alpha=terms.alpha,
-        planned=terms.runs,
-        anytime=stop_early or found.interrupted,
+        planned=found.tally.runs if ended else terms.runs,
+        anytime=terms.anytime or found.interrupted,
         seed=terms.seed,
         seconds=time.perf_counter() - started,
+        notes=tuple(_notes(found, terms, running, ended)),
     )
-    seen, design = found.everything, found.design
     if report.verdict == "violated":
         learned = found.learned()
-        witnesses = learned.design.witnesses(found.tally, terms.claim, terms.alpha, seen)
+        witnesses = learned.design.witnesses(found.tally, terms.claim, terms.alpha, learned.past)
         report = replace(report, witnesses=witnesses)
     else:
-        how = terms.claim, terms.alpha, report.anytime, list(found.all_rounds)
-        report = replace(report, coverage=design.coverage(found.tally, *how, seen))
+        how = terms.claim, terms.alpha, report.anytime, list(found.all_rounds), found.records
+        report = replace(report, coverage=found.design.coverage(found.tally, *how))
     if found.interrupted:
-        raise AuditInterrupted(report)
+        raise AuditInterrupted(report, running.store)
     return report
+
+
+@contextmanager
+def _in_time(budget: Budget) -> Iterator[None]:
+    """Says so where the time is up before the first run that counts."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not budget.is_over:
+            raise
+        told = f"{budget.seconds:g} seconds were up before the first run that counts, in the pilot."
+        raise ParameterError(f"{told} Give the audit more time, or a family, or fewer records.") from None
+
+
+def _notes(found: Outcome, terms: Terms, running: Running, ended: bool) -> Iterator[str]:
+    if ended:
+        yield f"The time of {running.seconds:g} s was up after {found.tally.runs} of {terms.runs} runs."
+    if found.deaths:
+        yield (
+            f"Workers died {found.deaths} times, and their blocks were run again: if the code ended its process, "
+            "whoever sees that may learn from it, and this audit did not look."
+        )
 
 
 class AuditInterrupted(KeyboardInterrupt):
     """Somebody stopped the audit; `report` is on the runs until then, with a certificate that allows stopping.
 
     Who stops an audit because of what it shows, but reads its last report if it shows nothing, errs with probability at
-    most 2 alpha: alpha for either certificate. `stop_early` keeps to alpha.
+    most 2 alpha: alpha for either certificate. `stop_early` keeps to alpha. `advice` says how to go on.
     """
 
-    def __init__(self, report: AuditReport) -> None:
-        super().__init__(report.sentence())
+    def __init__(self, report: AuditReport, store: str | Path | None = None) -> None:
         self.report = report
+        self.advice = (
+            "With a store, a file for finished blocks, the same audit would go on where it stopped."
+            if store is None
+            else f"Finished blocks are in {store}: the same audit with the same store goes on from them."
+        )
+        super().__init__(f"{report.sentence()} {self.advice}")

@@ -76,14 +76,11 @@ def audit_command() -> Command:
         "Audit": [
             option("runs", int, "How often the code is run.", default=100_000, show_default=True),
             option("alpha", float, "Chance that the certified epsilon is too large.", default=0.01, show_default=True),
-            option(
-                "seed",
-                int,
-                "A whole number that fixes all that is random.",
-                default=0,
-                show_default=True,
-            ),
+            option("seed", int, "A whole number that fixes all that is random.", default=0, show_default=True),
             option("attack", str, "Guess by this attack, one of those that `dprisk catalogue` lists.", metavar="NAME"),
+            option(
+                "for", str, "End after this time with what is certified by then, as in 90s, 10m or 2h.", metavar="TIME"
+            ),
             option("stop_early", bool, "Stop as soon as the claim is refuted."),
             option("jobs", int, "How many processes run the code at the same time.", default=1, show_default=True),
             option("cluster", str, "Run on a dask cluster instead, as in tcp://host:8786.", metavar="ADDRESS"),
@@ -104,8 +101,8 @@ def _audit(**given: Any) -> None:
     """Does this code keep its promise?
 
     Runs a mechanism or a function of yours many times, or takes recorded runs, and finds an epsilon that the true one
-    is not below. Ends with exit code 1 if that breaks the claim, with 3 if so few runs could not have shown it. With --prior, --knows or --within it measures what
-    this attacker gains; without them it looks wherever a leak shows best.
+    is not below. Ends with exit code 1 if that breaks the claim, with 3 if so few runs could not have shown it. With
+    --prior, --knows or --within it measures what this attacker gains; without them it looks wherever a leak shows best.
     """
     context = click.get_current_context()
     subjects = [given[subject] for subject in ("code", "mechanism", "outputs")]
@@ -118,7 +115,8 @@ def _audit(**given: Any) -> None:
             report = _recorded(given, typed) if given["outputs"] is not None else _run(given, typed)
     except AuditInterrupted as stop:
         report, interrupted = stop.report, True
-        click.echo(err=True)  # behind ^C
+        again = f"--store {given['store']}" if given["store"] else "--store FILE"
+        click.echo(f"\nStopped. The same command with {again} goes on where it stopped.", err=True)
     if given["json"]:
         print_json(report.to_dict())
     elif given["csv"]:
@@ -159,7 +157,7 @@ def _run(given: Options, typed: set[str]) -> AuditReport:
             seed=given["seed"],
             stop_early=given["stop_early"],
             look=look,
-            running=Running(n_jobs, executor, given["store"], given["timeout"]),
+            running=Running(n_jobs, executor, given["store"], given["timeout"], _seconds(given["for"])),
             watch=None if tell is None else lambda tally, planned: tell(tally.runs, planned, known(tally)),
         )
 
@@ -176,6 +174,18 @@ def _attacker(given: Options, typed: set[str], listed: list[Any] | None) -> tupl
     threat = read_threat(given, entry, listed)
     threat.require_listed()
     return None, threat
+
+
+def _seconds(text: str | None) -> float | None:
+    """A time such as 90, 90s, 10m or 2h."""
+    if text is None:
+        return None
+    units = {"s": 1, "m": 60, "h": 3600}
+    number, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1)
+    try:
+        return float(number) * unit
+    except ValueError:
+        raise ParameterError(f"--for {text} is no time; give one as in 90s, 10m or 2h.") from None
 
 
 def _attack(name: str | None, mechanism: Mechanism | None, threat: Threat | None) -> Guesser | None:

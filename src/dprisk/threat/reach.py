@@ -37,8 +37,12 @@ class Reach(ABC):
         self.n_guesses = pairs.rank.size
 
     @abstractmethod
-    def find(self, guesses: IntArray, group: int) -> IntArray:
-        """The number of the set that each guess is right about in a group."""
+    def find(self, guesses: IntArray, group: int | IntArray) -> IntArray:
+        """The number of the set that each guess is right about in a group, or each in a group of its own."""
+
+    @abstractmethod
+    def holds(self, sets: IntArray, records: IntArray) -> BoolArray:
+        """Whether each of some sets, given by their numbers, holds the record beside it."""
 
     @abstractmethod
     def sums(self, values: FloatArray) -> FloatArray:
@@ -134,10 +138,24 @@ class Windows(Reach):
             order[np.minimum(lo, order.size - 1)], np.arange(self._records)
         )
 
-    def find(self, guesses: IntArray, group: int) -> IntArray:
+    def find(self, guesses: IntArray, group: int | IntArray) -> IntArray:
         pairs = self._pairs  # the set of a guess is that of the last change before it
         at = np.searchsorted(pairs.key, group * pairs.base + pairs.rank[guesses], side="right") - 1
         return pairs.number[at]
+
+    def holds(self, sets: IntArray, records: IntArray) -> BoolArray:
+        places = self._places[:, records]
+        return np.asarray(((self.lo[sets] <= places) & (places < self.hi[sets])).any(axis=0))
+
+    @cached_property
+    def _places(self) -> IntArray:
+        """Where each record is listed, once or, on a ring, twice; -1 where it is not."""
+        sort = np.argsort(self.order, kind="stable")
+        listed = self.order[sort]
+        turn = np.arange(listed.size) - np.searchsorted(listed, listed)
+        found = np.full((int(turn.max()) + 1, self._records), -1)
+        found[turn, listed] = sort
+        return found
 
     def sums(self, values: FloatArray) -> FloatArray:
         if self._identity and not self._empty.size:
@@ -226,12 +244,30 @@ class Sets(Reach):
         self._sparse = members
         self._members = members.toarray() if dense else members
 
-    def find(self, guesses: IntArray, group: int) -> IntArray:
+    def find(self, guesses: IntArray, group: int | IntArray) -> IntArray:
         pairs = self._pairs
         wanted = group * pairs.base + pairs.rank[guesses]
         at = np.minimum(np.searchsorted(pairs.key, wanted), pairs.key.size - 1)
-        never = np.flatnonzero((self.group == group) & (self.sizes == 0))  # the set of guesses that are not listed
-        return np.where(pairs.key[at] == wanted, pairs.number[at], never[0] if never.size else -1)
+        return np.where(pairs.key[at] == wanted, pairs.number[at], self._never[group])
+
+    @cached_property
+    def _never(self) -> IntArray:
+        """For each group its empty set, that of guesses which are not listed; -1 where there is none."""
+        found = np.full(int(self.group.max()) + 1, -1)
+        empty = np.flatnonzero(self.sizes == 0)[::-1]
+        found[self.group[empty]] = empty
+        return found
+
+    def holds(self, sets: IntArray, records: IntArray) -> BoolArray:
+        wanted = sets * self._records + records
+        at = np.minimum(np.searchsorted(self._cells, wanted), self._cells.size - 1)
+        return np.asarray(self._cells[at] == wanted)
+
+    @cached_property
+    def _cells(self) -> IntArray:
+        """Sets and their records as numbers, in order; one that is none if all sets are empty."""
+        row, record = self._sparse.tocoo().coords
+        return np.sort(np.r_[-1, row.astype(np.int64) * self._records + record])
 
     def members(self) -> Any:
         return self._sparse

@@ -34,12 +34,13 @@ def log_e_value(counts: Counts, epsilon: float, delta: float = 0.0) -> float:
     rare and nearly certain success alike. The weights fall slowly away from d = 0.1. Rounded down by 1e-14 of the size
     of the sum, so that computed values are e-values too.
     """
-    return log_e_value_of([counts], epsilon, delta)
+    return float(log_e_values([[counts]], epsilon, delta)[0])
 
 
-def log_e_value_of(parts: Sequence[Counts], epsilon: float, delta: float = 0.0) -> float:
-    """The same of one attacker who was put before several numbers of suspects."""
-    return _log_evidence(parts, as_epsilon(epsilon), as_epsilon(epsilon), as_delta(delta))
+def log_e_values(attackers: Sequence[Sequence[Counts]], epsilon: float, delta: float = 0.0) -> FloatArray:
+    """The same of several attackers, each with its counts, one for each number of suspects that it was put before."""
+    epsilon = as_epsilon(epsilon)
+    return _log_evidence(_by_size(attackers), len(attackers), epsilon, epsilon, as_delta(delta))
 
 
 def anytime_epsilon(counts: Counts, alpha: float, delta: float = 0.0) -> float:
@@ -62,15 +63,15 @@ def anytime_epsilon_of_several(
     """The same for several attackers, each with its counts, one for each number of suspects that it was put before.
 
     The e-value of an attacker is the mixture of the products over all its runs, whatever their numbers of suspects. The
-    weighted average of e-values is an e-value of the same claim (`combine_e_values`): the price of k attackers is log k,
-    however they depend on each other and whenever they change their rules by what earlier runs showed (theory, 4.4).
+    weighted average of e-values is an e-value of the same claim (`combine_e_values`): the price of k attackers is
+    log k, however they depend on each other and whenever earlier runs make them change their rules (theory, 4.4).
     Over a step of the walk the average is at least the average of what each is at least.
     """
     alpha, delta = as_alpha(alpha), as_delta(delta)
-    enough = -math.log(alpha)
+    enough, counted = -math.log(alpha), _by_size(attackers)
 
     def evidence(first: float, last: float) -> float:
-        return combine_e_values([_log_evidence(parts, first, last, delta) for parts in attackers], weights)
+        return combine_e_values(_log_evidence(counted, len(attackers), first, last, delta), weights)
 
     if evidence(0.0, 0.0) < enough:
         return 0.0
@@ -84,7 +85,7 @@ def anytime_epsilon_of_several(
     return epsilon
 
 
-def combine_e_values(logs: Sequence[float], weights: Sequence[float] | None = None) -> float:
+def combine_e_values(logs: Sequence[float] | FloatArray, weights: Sequence[float] | None = None) -> float:
     """The log of the average of e-values, given by their logs: again an e-value for the same claim.
 
     E[sum w_i E_i] <= 1 by linearity, however the E_i depend on each other. E-processes may be averaged while they run,
@@ -95,16 +96,32 @@ def combine_e_values(logs: Sequence[float], weights: Sequence[float] | None = No
     return log_sum_exp(np.asarray(logs, dtype=float) + np.log(shares))
 
 
-def _log_evidence(parts: Sequence[Counts], first: float, last: float, delta: float) -> float:
-    """At most the log e-value of every claim from first to last, and that of the claim if they are the same."""
-    total, sizes = np.zeros(STEPS.size), np.zeros(STEPS.size)
-    for counts in parts:
-        up, down, _ = _log_factors(last, counts.size, delta)
-        terms = [counts.correct * up, counts.wrong * down]
+def _by_size(attackers: Sequence[Sequence[Counts]]) -> dict[int, FloatArray]:
+    """For each number of suspects the right, wrong and withheld answers of each attacker, 3 x attackers x 1."""
+    found: dict[int, FloatArray] = {}
+    for place, parts in enumerate(attackers):
+        for counts in parts:
+            mine = found.setdefault(counts.size, np.zeros((3, len(attackers), 1)))
+            mine[:, place, 0] += counts.correct, counts.wrong, counts.runs - counts.answered
+    return found
+
+
+def _log_evidence(
+    counted: dict[int, FloatArray], attackers: int, first: float, last: float, delta: float
+) -> FloatArray:
+    """For each attacker at most the log e-value of every claim from first to last; that of the claim if it is one."""
+    total, sizes = np.zeros((attackers, STEPS.size)), np.zeros((attackers, STEPS.size))
+    for size, (right, wrong, silent) in counted.items():
+        up, down, _ = _log_factors(last, size, delta)
+        gained, lost = right * up, wrong * -down
         if delta > 0:
-            terms.append((counts.runs - counts.answered) * _log_factors(first, counts.size, delta)[2])
-        total, sizes = total + np.sum(terms, axis=0), sizes + np.sum(np.abs(terms), axis=0)
-    return log_sum_exp(LOG_WEIGHTS + total - ROUNDING * sizes)
+            lost -= silent * _log_factors(first, size, delta)[2]
+        total += gained - lost
+        sizes += gained + lost
+    logs = LOG_WEIGHTS + total - ROUNDING * sizes
+    top = logs.max(axis=1, keepdims=True)
+    found: FloatArray = top[:, 0] + np.log(np.exp(logs - top).sum(axis=1))
+    return found
 
 
 def _log_factors(epsilon: float, size: int, delta: float) -> tuple[FloatArray, FloatArray, FloatArray]:

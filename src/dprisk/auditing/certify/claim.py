@@ -22,13 +22,17 @@ ROUNDING = 2.0**-50  # more than a computed delta may be too small, besides one 
 
 @dataclass(frozen=True)
 class Terms:
-    """What an audit is held to, settled before its first run: the claim, and how many runs may refute it how surely."""
+    """What an audit is held to, settled before its first run: the claim, and how many runs may refute it how surely.
+
+    `stop_early` ends it once the claim is refuted; `timed` says that there may be no time for all runs.
+    """
 
     claim: ApproxDP
     runs: int = 100_000
     alpha: float = 0.01
     seed: int = 0
     stop_early: bool = False
+    timed: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "runs", as_whole("runs", self.runs))
@@ -36,9 +40,14 @@ class Terms:
         object.__setattr__(self, "alpha", as_alpha(self.alpha))
 
     @property
+    def anytime(self) -> bool:
+        """Whether it may end before all runs are made: when the claim is refuted, or the time is up."""
+        return self.stop_early or self.timed
+
+    @property
     def aim(self) -> int:
         """The runs that the experiment is chosen for."""
-        return min(self.runs, EARLY) if self.stop_early else self.runs
+        return min(self.runs, EARLY) if self.anytime else self.runs
 
 
 def as_claim(claim: Any, own: Mechanism | None = None) -> ApproxDP:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dprisk.auditing.certify.anytime import anytime_epsilon_of_several, combine_e_values, log_e_value_of
+from dprisk.auditing.certify.anytime import anytime_epsilon_of_several, combine_e_values, log_e_values
 from dprisk.auditing.certify.counts import Counts, certified_epsilon, epsilon_estimate
 
 MAIN = 0.5  # of alpha for the attacker that was settled beforehand, the rest for those that keep learning
@@ -61,8 +61,7 @@ class Answers:
 
     def log_e_value(self, epsilon: float, delta: float) -> float:
         """The log of the average of the e-values of all attackers, half of the weight on the main one."""
-        logs = [log_e_value_of(parts, epsilon, delta) for parts in self._all]
-        return combine_e_values(logs, self._weights)
+        return combine_e_values(log_e_values(self._all, epsilon, delta), self._weights)
 
     def certified(self, alpha: float, delta: float, anytime: bool) -> float:
         """A lower bound on epsilon, above the true one with probability at most alpha.
@@ -77,9 +76,21 @@ class Answers:
             found.append(anytime_epsilon_of_several(self._all[1:], (1 - MAIN) * alpha, delta))
         return max(found)
 
+    def refutes(self, epsilon: float, delta: float, alpha: float, anytime: bool) -> bool:
+        """Whether the certificate is above this epsilon, without computing it: at delta 0 it is if and only if so.
+
+        With a delta it may be a little below it still, for it must refute every smaller epsilon as well.
+        """
+        if anytime:
+            return self.log_e_value(epsilon, delta) >= -math.log(alpha)
+        if certified_epsilon(self.main, MAIN * alpha if self.others else alpha, delta) > epsilon:
+            return True
+        learned = combine_e_values(log_e_values(self._all[1:], epsilon, delta)) if self.others else -math.inf
+        return learned >= -math.log((1 - MAIN) * alpha)
+
     def convinced(self, epsilon: float, delta: float, alpha: float) -> list[str]:
         """The learners whose evidence against a claim reaches 1/alpha by itself, most of it first."""
-        logs = {name: log_e_value_of(list(parts.values()), epsilon, delta) for name, parts in self.others.items()}
+        logs = dict(zip(self.others, log_e_values(self._all[1:], epsilon, delta), strict=True)) if self.others else {}
         return sorted((name for name in logs if logs[name] >= -math.log(alpha)), key=lambda name: -logs[name])
 
     def estimate(self, delta: float) -> float:

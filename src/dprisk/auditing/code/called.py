@@ -34,7 +34,8 @@ PACKAGE = Path(__file__).parents[2]
 class CodeTarget(Target):
     """Code that is run as a black box: a function of one record, or of a list of them (`batch`).
 
-    With `failures` an exception, or a call that takes too long, is an output like any other. It can be sent to other processes if the code can; code named by text always can.
+    With `failures` an exception, or a call that takes too long, is an output like any other. It can be sent to other
+    processes if the code can; code named by text always can.
     """
 
     name: str

@@ -81,8 +81,8 @@ def as_target(
     guarantee to be tested, as `as_guarantee` takes it; libraries that state one for every pair of the records need
     none. `post` is applied to each output. `timeout` limits each run (with `batch` each block) to that many seconds,
     and one quarter more at most; it needs the main thread of a process on a system with timers, and cannot stop code
-    that does not come back to Python. A run that fails or takes too long ends the audit; with `failures` it is an output
-    like any other, for whoever sees that it failed may learn from it.
+    that does not come back to Python. A run that fails or takes too long ends the audit; with `failures` it is an
+    output like any other, for whoever sees that it failed may learn from it.
 
     >>> target = as_target(lambda record, rng: record + rng.normal(), records=2)
     >>> target.sample(np.array([0, 1, 1]), np.random.default_rng(0)).shape

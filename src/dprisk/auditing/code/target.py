@@ -47,7 +47,7 @@ class Target(ABC):
     def sample(self, records: IntArray, rng: np.random.Generator) -> Any:
         """One output for each record number, the outputs along the first axis (see `as_outputs`)."""
 
-    def load(self) -> None:
+    def load(self) -> None:  # noqa: B027, most have nothing to import
         """Import what is run, where that was named only."""
 
     def stream(self, records: IntArray, step: int, rng: np.random.Generator) -> Generator[Any, None, None]:

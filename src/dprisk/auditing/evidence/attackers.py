@@ -1,7 +1,7 @@
-"""Attackers who keep learning: from all earlier blocks of an audit, never from the one they judge (theory, section 4.4).
+"""Attackers who keep learning: from all earlier blocks of an audit, never from the one they judge (theory, 4.4).
 
-An attacker learns a rule that names a suspect for some outputs and is silent for the others. How well it learned makes it
-strong or weak, never wrong.
+An attacker learns a rule that names a suspect for some outputs and is silent for the others. How well it learned makes
+it strong or weak, never wrong.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -17,8 +18,20 @@ import numpy as np
 
 from dprisk.auditing.code.outputs import as_objects
 from dprisk.auditing.evidence.forms import shown
-from dprisk.auditing.evidence.views import NOTHING, Bins, Form, LowBits, Seen, TwoColumns, Value, View, coarse, summed
-from dprisk.types import FloatArray, IntArray
+from dprisk.auditing.evidence.views import (
+    NOTHING,
+    Bins,
+    Form,
+    LowBits,
+    Seen,
+    TwoColumns,
+    Value,
+    View,
+    coarse,
+    paired,
+    summed,
+)
+from dprisk.types import BoolArray, FloatArray, IntArray
 
 DOUBT = 0.1  # chance that a rate of right answers is taken to be too good, for each token
 FEW_BINS, MANY_BINS, IN_A_BIN = 32, 512, 40
@@ -26,7 +39,8 @@ PAIR_BINS, COARSE_BINS, MOST_COLUMNS, MOST_SUMMED = 16, 4, 8, 200
 TINY = 1e-15  # of a variance, beside which a smaller one is rounding
 SUMMED_RUNS = 20_000  # of vectors from which a direction is learned
 MOST_CELLS = 1 << 20  # tokens times records that are counted in a table
-TRIED = 2000  # outputs on which pairs of entries are compared
+FEW_TOKENS = 1 << 12  # between the smallest and the largest, for which there is an entry each in a table
+TRIED = 5000  # outputs on which pairs of entries are compared
 
 
 @dataclass(frozen=True)
@@ -77,6 +91,11 @@ class Bar:
 class Rule(ABC):
     """Names a suspect for some outputs."""
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether it is certain never to name one."""
+        return False
+
     @abstractmethod
     def answers(self, seen: Seen) -> IntArray:
         """The number of the record that each output speaks for; -1 to keep silent."""
@@ -98,12 +117,29 @@ class Lookup(Rule):
     known: IntArray  # tokens in order
     named: IntArray  # the record that each stands for
 
+    @property
+    def is_silent(self) -> bool:
+        return self.known.size == 0
+
     def answers(self, seen: Seen) -> IntArray:
-        if self.known.size == 0:
+        if self.is_silent:
             return np.full(len(seen), -1)
         tokens = seen.tokens(self.view)
+        if self._table is not None:
+            low, high = int(self.known[0]) - 1, int(self.known[-1]) + 1
+            return np.asarray(self._table[np.clip(tokens, low, high) - low])
         place = np.minimum(np.searchsorted(self.known, tokens), self.known.size - 1)
         return np.where(self.known[place] == tokens, self.named[place], -1)
+
+    @cached_property
+    def _table(self) -> IntArray | None:
+        """The record of each token from one before the first to one behind the last; None if these are many."""
+        low, high = int(self.known[0]) - 1, int(self.known[-1]) + 1
+        if high - low > FEW_TOKENS or max(-low, high) >= 2**63:
+            return None
+        found = np.full(high - low + 1, -1)
+        found[self.known - low] = self.named
+        return found
 
     def groups(self, seen: Seen) -> IntArray:
         return seen.tokens(self.view)
@@ -193,45 +229,64 @@ def _spellings(record: Any) -> list[Any]:
 
 
 def _looked_up(view: View, past: Past, bar: Bar, alone: bool = False) -> tuple[Lookup, Lookup]:
-    """Tokens whose answers are clearly right more often than the claim allows, and those that one record alone has shown.
+    """Tokens whose answers are clearly right more often than the claim allows, and those that one record alone showed.
 
     The second only if `alone`: at least twice.
     """
     known, named, top, rest = counted(past.seen.tokens(view), past.records)
-    from scipy.special import betaincinv
-
-    clear = betaincinv(top, rest + 1, DOUBT) > bar.rate
+    clear = _are_clear(top, rest, bar)
     single = (top >= 2) & (rest == 0) if alone else np.zeros(known.size, dtype=bool)
     return Lookup(view, known[clear], named[clear]), Lookup(view, known[single], named[single])
 
 
+def _are_clear(top: IntArray, rest: IntArray, bar: Bar) -> BoolArray:
+    """Whether so many right answers beside so many wrong ones are clearly more than the claim allows."""
+    from scipy.special import betaincinv
+
+    return np.asarray(betaincinv(top, rest + 1, DOUBT) > bar.rate)
+
+
 def counted(tokens: IntArray, records: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """Tokens seen at least twice, the record that showed each most often, how often, and how often others did."""
-    known = _seen_twice(tokens)
-    place = np.minimum(np.searchsorted(known, tokens), max(0, known.size - 1))
-    again = known[place] == tokens if known.size else np.zeros(tokens.size, dtype=bool)
     there = np.bincount(records) > 0
     some, codes = np.flatnonzero(there), (np.cumsum(there) - 1)[records]
+    known, place, which = _grouped(tokens)
+    codes = codes if which is None else codes[which]
     if known.size * some.size <= MOST_CELLS:
-        cells = place[again] * some.size + codes[again]
-        table = np.bincount(cells, minlength=known.size * some.size).reshape(known.size, some.size)
-        top, total = table.max(axis=1, initial=0), table.sum(axis=1)
-        return known, some[table.argmax(axis=1)] if known.size else known, top, total - top
-    cells, times = np.unique(place[again] * some.size + codes[again], return_counts=True)
-    place, who = np.divmod(cells, some.size)
-    order = np.lexsort((-times, place))
-    first = order[np.flatnonzero(np.diff(place[order], prepend=-1))]
-    total = np.bincount(place, weights=times, minlength=known.size).astype(np.int64)
-    return known, some[who[first]], times[first], total - times[first]
+        table = np.bincount(place * some.size + codes, minlength=known.size * some.size)
+        table = table.reshape(known.size, some.size)
+        top, total, named = table.max(axis=1, initial=0), table.sum(axis=1), some[table.argmax(axis=1)]
+    else:
+        cells, times = np.unique(place * some.size + codes, return_counts=True)
+        owner, who = np.divmod(cells, some.size)
+        order = np.lexsort((-times, owner))
+        first = order[np.flatnonzero(np.diff(owner[order], prepend=-1))]
+        total = np.bincount(owner, weights=times, minlength=known.size).astype(np.int64)
+        named, top = some[who[first]], times[first]
+    again = total >= 2
+    return known[again], named[again], top[again], (total - top)[again]
 
 
-def _seen_twice(tokens: IntArray) -> IntArray:
-    """Tokens that occur at least twice, in order."""
-    ordered = np.sort(tokens)
-    twice = ordered[1:][ordered[1:] == ordered[:-1]]
-    new = np.ones(twice.size, dtype=bool)
-    new[1:] = twice[1:] != twice[:-1]
-    return np.asarray(twice[new & (twice != NOTHING)])
+def _grouped(tokens: IntArray) -> tuple[IntArray, IntArray, IntArray | None]:
+    """Tokens in order, the place among them of some outputs, and which outputs these are; None for all.
+
+    Left out are outputs that a view has nothing to say about; and, where tokens are many, those seen once.
+    """
+    said = None if (tokens != NOTHING).all() else np.flatnonzero(tokens != NOTHING)
+    mine = tokens if said is None else tokens[said]
+    if mine.size == 0:
+        return mine, mine, said
+    low, high = int(mine.min()), int(mine.max())
+    if high - low < max(FEW_TOKENS, mine.size):
+        return low + np.arange(high - low + 1), mine - low, said
+    order = np.argsort(mine)
+    ordered = mine[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    times = np.diff(np.r_[starts, ordered.size])
+    again = times >= 2
+    which = order[np.repeat(again, times)]
+    place = np.repeat(np.arange(int(again.sum())), times[again])
+    return ordered[starts[again]], place, which if said is None else said[which]
 
 
 def _edges(numbers: FloatArray, records: IntArray) -> Edges:
@@ -253,14 +308,23 @@ def _joint(columns: FloatArray, past: Past, bar: Bar) -> Learned:
         numbers = np.asarray(summed(columns, direction))
         most = max(2, min(MANY_BINS, numbers.size // IN_A_BIN))
         found["weighted sum"] = _looked_up(Bins(numbers, most, direction), past, bar)[0]
-    pairs = [
-        _looked_up(TwoColumns(columns, places, PAIR_BINS), past, bar)[0]
-        for places in combinations(range(min(len(columns), MOST_COLUMNS)), 2)
-    ]
+    pairs = list(combinations(range(min(len(columns), MOST_COLUMNS)), 2))
     if pairs:
-        some = past.seen.take(slice(TRIED))
-        found["two entries"] = max(pairs, key=lambda rule: np.count_nonzero(rule.answers(some) >= 0))
+        best = pairs[0] if len(pairs) == 1 else _telling(pairs, columns[:, :TRIED], past.records[:TRIED], bar)
+        found["two entries"] = _looked_up(TwoColumns(columns, best, PAIR_BINS), past, bar)[0]
     return found
+
+
+def _telling(pairs: list[tuple[int, int]], columns: FloatArray, records: IntArray, bar: Bar) -> tuple[int, int]:
+    """The pair of entries that would be answered on most often, by some runs."""
+    places = [Bins(column, PAIR_BINS).places(column) for column in columns[:MOST_COLUMNS]]
+
+    def answered(pair: tuple[int, int]) -> int:
+        one, two = (places[place] for place in pair)
+        _, _, top, rest = counted(paired(one, two), records)
+        return int((top + rest)[_are_clear(top, rest, bar)].sum())
+
+    return max(pairs, key=answered)
 
 
 def _direction(columns: FloatArray, records: IntArray) -> FloatArray | None:
@@ -280,7 +344,7 @@ def _direction(columns: FloatArray, records: IntArray) -> FloatArray | None:
 
 
 def _scaled(columns: FloatArray, records: IntArray) -> tuple[FloatArray, IntArray, IntArray]:
-    """Some runs as rows of numbers between -1 and 1, the records that they are of, and the place of each among these."""
+    """Some runs as rows of numbers between -1 and 1, the records that they are of, and the place of each in these."""
     some = columns[:, :SUMMED_RUNS]
     rows = (np.where(np.isfinite(some), some, 0.0).T) / _scale(columns)
     known, codes = np.unique(records[:SUMMED_RUNS], return_inverse=True)

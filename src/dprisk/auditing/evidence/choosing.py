@@ -103,7 +103,9 @@ def choose(target: Target, terms: Terms, threat: Threat | None, look: Look, stor
         _require_same_records(target, threat)
         return Setup(target, choose_guessing(target, threat, scorer, learners, terms, rng))
     wanted = Wanted(terms.aim, terms.alpha, terms.claim.delta)
-    if isinstance(scorer, KnownScorer) and type(target.mechanism).__module__.startswith("dprisk."):
+    if scorer is not None and type(target.mechanism).__module__.startswith("dprisk."):  # known: nothing can hide
+        if not isinstance(scorer, KnownScorer):
+            return Setup(target, Design(np.arange(target.size), 1e-9, scorer))
         design = known_design(scorer, wanted, rng)
         return Setup(target, design, restricted(target, design))
 

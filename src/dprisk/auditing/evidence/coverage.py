@@ -54,10 +54,10 @@ def smallest_disclosure(
 ) -> float | None:
     """The least probability of a certain disclosure that is found with a chance of 95 %, by simulation.
 
-    The target of each run is one of so many suspects, all alike; `rounds` are the runs between which the attackers learn,
-    `pilot` those of each suspect before. An attacker that answers on outputs of one record alone is right in every
-    run in which a disclosure comes that was seen twice before its round began; `convicts` tells whether so many right
-    answers refute the claim.
+    The target of each run is one of so many suspects, all alike; `rounds` are the runs between which the attackers
+    learn, `pilot` those of each suspect before. An attacker that answers on outputs of one record alone is right in
+    every run in which a disclosure comes that was seen twice before its round began; `convicts` tells whether so many
+    right answers refute the claim.
     """
     if not rounds or not convicts(sum(rounds)):
         return None

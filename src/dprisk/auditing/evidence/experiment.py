@@ -103,8 +103,10 @@ class Experiment(ABC, Generic[T]):
         """What gives the code away, to be shown to people, the clearest first; nothing where nothing does."""
         return ()
 
-    def coverage(self, tally: T, claim: ApproxDP, alpha: float, anytime: bool, rounds: list[int], past: Any) -> Any:
-        """What was looked at (`Coverage`), where the runs were made in these rounds; None where that is not known."""
+    def coverage(
+        self, tally: T, claim: ApproxDP, alpha: float, anytime: bool, rounds: list[int], records: IntArray
+    ) -> Any:
+        """What was looked at (`Coverage`), where these records were run in these rounds; None where it is not known."""
         return None
 
     @property
@@ -142,10 +144,6 @@ class Experiment(ABC, Generic[T]):
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """What a report says of the experiment, ready for JSON."""
-
-    def key(self) -> Any:
-        """What else tells two experiments apart, where runs of one must not be taken for runs of the other."""
-        return self.universe.tolist()
 
     def refuted(self, tally: T, claim: ApproxDP, alpha: float) -> bool:
         """Whether the anytime certificate is above the claim; the e-value, which is quick, must then be large."""

@@ -37,6 +37,7 @@ from dprisk.mechanisms.combined import number_of, take
 from dprisk.threat.threat import Threat
 from dprisk.types import FloatArray, IntArray
 
+GUESSES = 1 << 20  # guesses of an attack that are held at once
 ROUNDED = 1e-4  # more than `Gains` adds to a mass of at most 1
 
 
@@ -68,6 +69,10 @@ class Guessing(Experiment[Gains]):
     def tally(self, outputs: Any, drawn: IntArray) -> Gains:
         total = self.nothing
         step = block_size(self.threat.reach, self.size)
+        if isinstance(self.scorer, GuessScorer):  # nothing is computed for each record
+            step = max(step, GUESSES // self.threat.knows.n_groups)
+        elif self._plain:
+            step = max(step, GUESSES // self.size)
         for start in range(0, drawn.size, step):
             mine = slice(start, start + step)
             total = total + Gains.of(*one_run(self.threat, self._chosen(take(outputs, mine)), drawn[mine]))
@@ -78,8 +83,18 @@ class Guessing(Experiment[Gains]):
         reach = self.threat.reach
         if isinstance(self.scorer, GuessScorer):
             return sets_guessed(self.scorer.guesser, outputs, self.threat, np.random.default_rng(self.scorer.seed))
+        if self._plain:
+            return reach.find(self.scorer.leads(outputs, self.universe)[0], 0)[None, :]
         believed = beliefs(self._scores(outputs), self.threat.prior.weights)
         return reach.first_best(reach.sums(believed) - self._masses[:, None])
+
+    @cached_property
+    def _plain(self) -> bool:
+        """Whether the best guess is the likeliest record: of records all alike, nothing known, of a known mechanism."""
+        weights = self.threat.prior.weights
+        alike = bool(np.ptp(weights) <= SAME * weights.max())
+        known = isinstance(self.scorer, KnownScorer) and self.threat.knows.is_none
+        return known and alike and self.threat.success.is_exact
 
     def _scores(self, outputs: Any) -> FloatArray:
         """Scores of every record; a record that was not learned about is as likely as the others are on average.
@@ -183,11 +198,6 @@ class Guessing(Experiment[Gains]):
 
     def to_dict(self) -> dict[str, Any]:
         return {"threat": self.threat.describe(), "evidence": self.scorer.describe()}
-
-    def key(self) -> Any:
-        weights, groups = self.threat.prior.weights.tolist(), self.threat.knows.groups.tolist()
-        sets = self.threat.reach.members()
-        return weights, groups, sets.indices.tolist(), sets.indptr.tolist(), self.bet
 
 
 def bet_on(threat: Threat, variance: float | None = None, runs: int = 1, alpha: float = 0.5) -> Bet:

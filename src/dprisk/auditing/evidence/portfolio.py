@@ -133,7 +133,7 @@ class Portfolio(Experiment[Answers]):
             seen, truth = (all_seen, drawn) if mine.size == drawn.size else (all_seen.take(mine), drawn[mine])
             main = self.main.tally(seen.outputs, truth) if number == 0 else self.main.nothing
             parts = {
-                name: {suspects.size: _counted(known[name], seen, self.universe[truth], suspects.size)}
+                name: {suspects.size: _counts(known[name], seen, self.universe[truth], suspects.size)}
                 for name in self.names
                 if name in known
             }
@@ -156,7 +156,7 @@ class Portfolio(Experiment[Answers]):
     def able(self, tally: Answers, claim: ApproxDP, alpha: float, anytime: bool) -> bool:
         """Whether the main attacker, had it been right with every answer, would have refuted the claim."""
         main = Counts(tally.main.runs, tally.main.answered, tally.main.answered, tally.main.size)
-        return Answers(tally.runs, main, tally.others).certified(alpha, claim.delta, anytime) > claim.epsilon
+        return Answers(tally.runs, main, tally.others).refutes(claim.epsilon, claim.delta, alpha, anytime)
 
     def attack(self, tally: Answers, claim: ApproxDP, alpha: float, anytime: bool) -> Attack:
         return self.main.attack(tally.main, claim, alpha, anytime)
@@ -184,7 +184,7 @@ class Portfolio(Experiment[Answers]):
         return sorted(found.values(), key=lambda witness: -witness.against(self.epsilon))
 
     def coverage(
-        self, tally: Answers, claim: ApproxDP, alpha: float, anytime: bool, rounds: list[int], past: Past
+        self, tally: Answers, claim: ApproxDP, alpha: float, anytime: bool, rounds: list[int], records: IntArray
     ) -> Coverage:
         """What was looked at, and the rarest disclosure that would have been found among the main suspects."""
         size, share = self.main.size, tally.main.runs / max(1, tally.runs)
@@ -194,18 +194,20 @@ class Portfolio(Experiment[Answers]):
             counts = {name: {size: Counts(tally.main.runs, 0, 0, size)} for name in self.names}
             counts[self.names[0]] = {size: Counts(max(right, tally.main.runs), right, right, size)}
             nothing = Counts(tally.main.runs, 0, 0, size)
-            return Answers(tally.runs, nothing, counts).certified(alpha, claim.delta, anytime) > claim.epsilon
+            return Answers(tally.runs, nothing, counts).refutes(claim.epsilon, claim.delta, alpha, anytime)
 
-        seen, pilot = np.unique(past.records), past.records.size - sum(rounds)
+        seen, pilot = np.count_nonzero(np.bincount(records)), records.size - sum(rounds)
         smallest = smallest_disclosure(mine, size, max(0, pilot) / size, convicts) if self.names else None
-        return Coverage(seen.size, len(self.records), tally.runs, max(0, pilot), ("main", *self.names), smallest, size)
+        return Coverage(int(seen), len(self.records), tally.runs, max(0, pilot), ("main", *self.names), smallest, size)
 
     def to_dict(self) -> dict[str, Any]:
         return self.main.to_dict() | {"learners": list(self.names)}
 
 
-def _counted(rule: Rule, seen: Seen, truth: IntArray, suspects: int) -> Counts:
-    """How often a rule answered, and how often it was right."""
+def _counts(rule: Rule, seen: Seen, targets: IntArray, suspects: int) -> Counts:
+    """How often a rule answered, and was right."""
+    if rule.is_silent:
+        return Counts(targets.size, 0, 0, suspects)
     answers = rule.answers(seen)
-    answered, right = np.count_nonzero(answers >= 0), np.count_nonzero(answers == truth)
-    return Counts(truth.size, int(answered), int(right), suspects)
+    answered, right = np.count_nonzero(answers >= 0), np.count_nonzero(answers == targets)
+    return Counts(targets.size, int(answered), int(right), suspects)

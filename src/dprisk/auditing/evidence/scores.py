@@ -103,11 +103,21 @@ class GuessScorer(Scorer):
         self.guesser, self.seed = guesser, as_whole("seed", seed, least=0)
 
     def scores(self, outputs: Any, records: IntArray) -> FloatArray:
+        return np.asarray(self._guesses(outputs)[:, None] == records, dtype=float)
+
+    def leads(self, outputs: Any, records: IntArray) -> tuple[IntArray, FloatArray]:
+        """As from the scores: the place of the guess and a lead of 1, or of 0 if it is none of the records."""
+        guesses, order = self._guesses(outputs), np.argsort(records)
+        place = order[np.minimum(np.searchsorted(records, guesses, sorter=order), records.size - 1)]
+        among = records[place] == guesses
+        return np.where(among, place, 0), among.astype(float)
+
+    def _guesses(self, outputs: Any) -> IntArray:
         guesses, count = np.asarray(self.guesser.guess(outputs, np.random.default_rng(self.seed))), number_of(outputs)
         if guesses.shape != (count,) or guesses.dtype.kind not in "biu":
             gave = f"{type(self.guesser).__name__} gave {guesses.dtype} of shape {guesses.shape}."
             fail(f"An attack must guess one record, by its number 0, 1, ..., for each of {count} outputs; {gave}")
-        return np.asarray(guesses[:, None] == records, dtype=float)
+        return guesses
 
     def describe(self) -> str:
         return f"guesses of {type(self.guesser).__name__}"

@@ -1,8 +1,8 @@
 """Ways of looking at an output: each turns outputs into whole numbers, alike where the outputs look alike.
 
-Leaks hide where nobody looks: in a value that only one record ever has, in a type, a length, a missing number, the sign
-of a zero, the last bits of a float. A view says what it looks at, and in words what it saw, so that a leak that is found
-can be shown to people.
+Leaks hide where nobody looks: in a value that only one record ever has, in a type, a length, a missing number, the
+sign of a zero, the last bits of a float. A view says what it looks at, and in words what it saw, so that a leak that is
+found can be shown to people.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from dprisk.auditing.evidence.forms import form_of, number_forms, shown
 from dprisk.types import AnyArray, FloatArray, IntArray
 
 MIXING = np.uint64(0x9E3779B97F4A7C15)  # an odd number whose multiples are spread over all 64 bits
+CUT_BY = 20_000  # numbers by whose quantiles others are cut, at least
 NOTHING = -(2**62)  # the view of an output that it has nothing to say about
 
 
@@ -158,7 +159,8 @@ class Bins(View):
     is_fixed = False
 
     def __init__(self, numbers: FloatArray, bins: int, direction: FloatArray | None = None) -> None:
-        finite = numbers[np.isfinite(numbers)]
+        some = numbers[:: max(1, numbers.size // CUT_BY)]
+        finite = some[np.isfinite(some)]
         self.edges: FloatArray = np.unique(
             np.quantile(finite, np.linspace(0, 1, bins + 1)[1:-1]) if finite.size else []
         )
@@ -204,7 +206,7 @@ class TwoColumns(View):
         if columns is None or len(columns) <= max(self.places):
             return np.full(len(seen), NOTHING)
         one, two = (bins.places(columns[place]) for bins, place in zip(self.bins, self.places, strict=True))
-        return np.where((one == NOTHING) | (two == NOTHING), NOTHING, one * 1024 + two)
+        return paired(one, two)
 
     def words(self, token: int, example: Any) -> str:
         entries = example.ravel() if isinstance(example, np.ndarray) else example
@@ -256,6 +258,11 @@ def coarse(seen: Seen, bins: int) -> Coarse | None:
 
 def _floats(values: list[Any]) -> list[float]:
     return [entry for value in values if isinstance(value, tuple) for entry in value if isinstance(entry, float)]
+
+
+def paired(one: IntArray, two: IntArray) -> IntArray:
+    """Two places as one number; nothing if there is nothing to say about one of them."""
+    return np.where((one == NOTHING) | (two == NOTHING), NOTHING, one * 1024 + two)
 
 
 def summed(columns: FloatArray | None, direction: FloatArray) -> FloatArray | None:

@@ -19,8 +19,8 @@ SHOWN = 3  # outputs
 class Witness:
     """Outputs that one record gives more often than another: `what` says which, in words.
 
-    `times` of `runs` runs of the record gave one, and `other_times` of `other_runs` runs of the `other` record, of which
-    most did among the rest. `examples` are some of the outputs.
+    `times` of `runs` runs of the record gave one, and `other_times` of `other_runs` runs of the `other` record, that of
+    the rest which did most often. `examples` are some of the outputs.
     """
 
     attacker: str

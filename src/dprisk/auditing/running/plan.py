@@ -20,6 +20,7 @@ from dprisk.auditing.evidence.attackers import Past, together
 from dprisk.auditing.evidence.choosing import Setup
 from dprisk.auditing.evidence.experiment import Experiment
 from dprisk.auditing.evidence.views import Seen, joined
+from dprisk.auditing.running.budget import Budget
 from dprisk.auditing.running.store import Block, Store
 from dprisk.auditing.running.workers import Running, Workers
 from dprisk.errors import InputFileError, require
@@ -53,7 +54,7 @@ class Plan:
     def of(cls, setup: Setup, terms: Terms) -> Plan:
         """The plan for an audit. The blocks depend on what is audited and how, not on who runs them."""
         target, design = setup.drawn or (setup.target, setup.design)
-        block = block_size(setup.target, terms.runs, terms.stop_early)
+        block = block_size(setup.target, terms.runs, terms.anytime)
         return cls(target, design, terms.runs, block, terms.seed, _step(target, block))
 
     @property
@@ -61,10 +62,14 @@ class Plan:
         """The number of blocks."""
         return -(-self.runs // self.block)
 
+    def count(self, number: int) -> int:
+        """The runs of a block."""
+        return min(self.block, self.runs - number * self.block)
+
     def run(self, number: int) -> Block:
         """One block: draw targets, call the code, tally what it gave."""
         refresh_elsewhere(self.home, self.target)
-        count = min(self.block, self.runs - number * self.block)
+        count = self.count(number)
         rng = block_generator(self.seed, number)
         drawn = self.design.draw(count, rng)
         records = self.design.universe[drawn]
@@ -83,13 +88,27 @@ class Plan:
 
     def finished(self, numbers: range, workers: Workers, store: Store | None = None) -> Iterator[Block]:
         """Some blocks in order, recorded ones from the store, the others as they are run."""
-        known = {} if store is None else store.blocks(numbers, type(self.design.nothing).read)
+        known = {} if store is None else self._recorded(numbers, store)
         fresh = workers.run(self.run, [number for number in numbers if number not in known])
         for number in numbers:
             block = known[number] if number in known else next(fresh)
             if store and number not in known:
                 store.record(number, block)
             yield block
+
+    def _recorded(self, numbers: range, store: Store) -> dict[int, Block]:
+        """Recorded blocks, each with as many runs as it should have."""
+        known = store.blocks(numbers, type(self.design.nothing).read)
+        for number, block in known.items():
+            planned, runs = self.count(number), block.tally.runs
+            learned = runs if block.past is None else block.past.records.size
+            require(
+                runs == learned == planned and (block.past is not None or not self.design.learns),
+                f"{store.path} holds {runs} runs of block {number}, which has {planned}: the file was changed, or is "
+                "damaged. Start anew with another file.",
+                InputFileError,
+            )
+        return known
 
     def probe(self, number: int) -> Any:
         """The outputs of a few runs from one seed."""
@@ -100,25 +119,27 @@ class Plan:
         """Refuse a file whose first block comes out differently now, where the same seed should give the same runs."""
         if not self.target.reproducible:
             return
-        for number, known in store.blocks(range(1), type(self.design.nothing).read).items():
-            again = self.run(number).tally
+        for number, known in self._recorded(range(1), store).items():
             require(
-                again == known.tally or again.runs != known.tally.runs,
+                self.run(number).tally == known.tally,
                 f"{store.path} holds runs of an earlier version of the code, or the code draws random numbers that "
                 f"cannot be seeded: block {number} comes out differently now. Start anew with another file.",
                 InputFileError,
             )
 
 
-def carry_out(setup: Setup, terms: Terms, running: Running, store: Store | None, watch: Watch | None) -> Outcome:
-    """The tally of all runs, or of those until the claim was refuted, if that ends them, or until Ctrl-C.
+def carry_out(
+    setup: Setup, terms: Terms, running: Running, store: Store | None, watch: Watch | None, budget: Budget
+) -> Outcome:
+    """The tally of all runs, or of those until the claim was refuted, if that ends them, the time is up, or Ctrl-C.
 
-    An experiment that learns is told of all finished blocks from time to time: after the first, the second, the fourth
+    An experiment that learns is told of all finished blocks from time to time: after the first, the fourth
     and so on, which does not depend on who runs them.
     """
     plan, found = Plan.of(setup, terms), Outcome(setup.design.nothing, setup.design, setup.past)
+    workers = Workers(running, plan.target.name)
     try:
-        with kept, Workers(running, plan.target.name) as workers:
+        with kept, workers, budget.kept():
             if not plan.target.reproducible:
                 workers.require_own_noise(plan.probe)
             for numbers in _rounds(plan):
@@ -128,13 +149,20 @@ def carry_out(setup: Setup, terms: Terms, running: Running, store: Store | None,
                 elif store is not None:
                     plan.require_same(store)
                 for block in plan.finished(numbers, workers, store):
-                    found = replace(found, tally=found.tally + block.tally, recent=(*found.recent, block.past))
+                    found = replace(
+                        found,
+                        tally=found.tally + block.tally,
+                        recent=(*found.recent, block.past),
+                        deaths=workers.deaths,
+                    )
                     if watch is not None:
                         watch(found.tally, terms.runs)
                     if terms.stop_early and setup.design.refuted(found.tally, terms.claim, terms.alpha):
                         return found
+                    if budget.is_over:
+                        return found
     except KeyboardInterrupt:
-        return replace(found, interrupted=True)
+        return replace(found, interrupted=not budget.is_over)
     return found
 
 
@@ -151,6 +179,7 @@ class Outcome:
     recent: tuple[Past | None, ...] = ()
     rounds: tuple[int, ...] = ()  # runs between which it learned
     interrupted: bool = False
+    deaths: int = 0  # of workers, whose blocks were run again
 
     def learned(self) -> Outcome:
         """The same after learning from all blocks."""
@@ -166,25 +195,29 @@ class Outcome:
         return (*self.rounds, fresh) if fresh else self.rounds
 
     @property
-    def everything(self) -> Past | None:
-        """All that was seen."""
-        return together([self.past, *self.recent]) if self.design.learns else None
+    def records(self) -> IntArray:
+        """The record of each run that was learned from, or might have been."""
+        return np.concatenate([np.zeros(0, np.int64), *(part.records for part in (self.past, *self.recent) if part)])
 
 
 def _rounds(plan: Plan) -> Iterator[range]:
-    """Blocks between which an experiment learns: as many again as there were, at first few."""
+    """Blocks between which an experiment learns: each time from four times as many, at first from few.
+
+    Not once more than a third are done: that takes the longest, and few runs have anything of it.
+    """
     start, blocks = 0, plan.blocks
     while start < blocks:
-        last = min(blocks, max(start + 1, 2 * start, -(-blocks // FIRST))) if plan.design.learns else blocks
+        last = max(start + 1, 4 * start, -(-blocks // FIRST))
+        last = last if plan.design.learns and 3 * last <= blocks else blocks
         yield range(start, last)
         start = last
 
 
-def block_size(target: Target, runs: int, stop_early: bool) -> int:
+def block_size(target: Target, runs: int, anytime: bool) -> int:
     """How many runs a block has: of code that is called more if more are planned, since seeding a block takes time."""
     if target.mechanism is not None:
         return BLOCK
-    if stop_early:
+    if anytime:
         return LOOKS
     return CALLS if target.batch else min(MOST_CALLS, max(CALLS, runs // PARTS))
 

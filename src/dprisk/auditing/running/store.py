@@ -1,31 +1,22 @@
 """The file from which an interrupted audit goes on: finished blocks, and what they are blocks of.
 
-Of blocks that are learned from the outputs are kept as well, and the pilot is the block before the first. So an audit goes
-on from what it knew, also of code that cannot be seeded.
+Of blocks that are learned from the outputs are kept as well, and the pilot is the block before the first. So an audit
+goes on from what it knew, also of code that cannot be seeded.
 """
 
 from __future__ import annotations
 
-import functools
-import hashlib
-import inspect
 import io
 import json
 import pickle
-import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from dprisk.auditing.certify.claim import Terms
-from dprisk.auditing.code.references import Reference
-from dprisk.auditing.code.target import Target
 from dprisk.auditing.evidence.attackers import Past
 from dprisk.auditing.evidence.views import Seen
 from dprisk.errors import DpriskError, InputFileError, fail
@@ -51,65 +42,6 @@ class Block:
     past: Past | None = None
 
 
-def identity(target: Target, terms: Terms, look: Any) -> dict[str, Any]:
-    """What must be the same to go on from recorded blocks.
-
-    Runs and alpha too: the design depends on them, and who adds runs after a look at the outcome needs `stop_early`.
-    """
-    code, post = (getattr(target, part, None) for part in ("code", "post"))
-    sources = [_source(part) for part in (code, getattr(code, "function", None), post)]
-    held = [_state(part) for part in (code, post)]
-    pairs = None if target.pairs is None else target.pairs.tolist()
-    long = repr((sources, held, target.records, pairs, _state(getattr(target, "parameters", None)), look))
-    return {
-        "target": target.describe(),
-        "code, records and suspects": hashlib.sha256(long.encode()).hexdigest(),
-        "claim": [terms.claim.epsilon, terms.claim.delta],
-        "runs": terms.runs,
-        "alpha": terms.alpha,
-        "stop early": terms.stop_early,
-        "seed": terms.seed,
-    }
-
-
-def _source(code: Any) -> str:
-    """The text of a function, as far as it is written in a file; otherwise its name."""
-    try:
-        return inspect.getsource(code.load() if isinstance(code, Reference) else code)
-    except (OSError, TypeError):
-        return str(getattr(code, "__qualname__", type(code).__qualname__))
-
-
-def _state(value: Any, depth: int = 4) -> Any:
-    """What code goes by besides its text: arguments that are bound, closures, the attributes of objects."""
-    if depth == 0 or value is None or isinstance(value, bool | int | float | complex | str | bytes):
-        return value if depth else type(value).__qualname__
-    inner = partial(_state, depth=depth - 1)
-    if isinstance(value, Mapping):
-        return [(str(key), inner(entry)) for key, entry in value.items()]
-    if isinstance(value, list | tuple | set | frozenset):
-        return [inner(entry) for entry in value]
-    if isinstance(value, np.ndarray):
-        return hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest(), value.shape, str(value.dtype)
-    if isinstance(value, np.random.Generator | np.random.RandomState | random.Random | ModuleType | type):
-        return type(value).__qualname__
-    if isinstance(value, functools.partial):
-        return inner(value.func), inner(value.args), inner(value.keywords)
-    if isinstance(value, MethodType):
-        return inner(value.__func__), inner(value.__self__)
-    if isinstance(value, FunctionType):
-        cells = [cell.cell_contents for cell in value.__closure__ or () if _is_full(cell)]
-        return _source(value), inner(cells), inner(value.__defaults__), inner(value.__kwdefaults__)
-    return type(value).__qualname__, inner(getattr(value, "__dict__", repr(value)))
-
-
-def _is_full(cell: Any) -> bool:
-    try:
-        return cell.cell_contents is not None
-    except ValueError:
-        return False
-
-
 class Store:
     """Tallies of finished blocks in a SQLite file, and what they are the tallies of."""
 
@@ -120,9 +52,8 @@ class Store:
         try:
             with self._file() as file:
                 file.execute("CREATE TABLE IF NOT EXISTS audit (key TEXT PRIMARY KEY, value TEXT)")
-                file.execute(
-                    "CREATE TABLE IF NOT EXISTS block (number INTEGER PRIMARY KEY, tally TEXT, records BLOB, outputs BLOB)"
-                )
+                columns = "number INTEGER PRIMARY KEY, tally TEXT, records BLOB, outputs BLOB"
+                file.execute(f"CREATE TABLE IF NOT EXISTS block ({columns})")
                 file.execute("INSERT OR IGNORE INTO audit VALUES ('identity', ?)", (text,))
                 (held,) = file.execute("SELECT value FROM audit WHERE key = 'identity'").fetchone()
             if held != text:

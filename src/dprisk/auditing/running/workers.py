@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from dprisk.auditing.code.timeouts import as_timeout
-from dprisk.errors import TargetError, as_whole, fail, require
+from dprisk.errors import TargetError, as_number, as_whole, fail, require
 
 RETRIES = 3  # times in a row that a pool whose workers died is made anew
 AHEAD = 2  # blocks in flight for each worker, beyond which none is submitted
@@ -33,12 +33,16 @@ class Running:
     `n_jobs` processes share the runs, or those of an `executor` of `concurrent.futures`, such as dask's. Finished
     blocks are recorded in the file `store`, from which the same audit goes on after an interruption. A call of code
     that takes longer than `timeout` seconds ends the audit; a target that has a limit of its own gets this one.
+
+    After `seconds` the audit ends with what it has by then, also while a call hangs that Python can interrupt. How many
+    runs that allows is not fixed beforehand, so its certificate is the one that holds at any moment.
     """
 
     n_jobs: int = 1
     executor: Executor | None = None
     store: str | Path | None = None
     timeout: float | None = None
+    seconds: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_jobs", as_whole("n_jobs", self.n_jobs))
@@ -48,17 +52,23 @@ class Running:
             fail(f"store is the name of a file, as in 'audit.sqlite', not {self.store!r}")
         if self.timeout is not None:
             object.__setattr__(self, "timeout", as_timeout(self.timeout))
+        if self.seconds is not None:
+            object.__setattr__(self, "seconds", as_number("seconds, the time for the whole audit,", self.seconds))
+            require(self.seconds > 0, f"seconds, the time for the whole audit, must be above 0, got {self.seconds:g}")
 
 
 class Workers:
     """Who runs blocks: the same workers for the whole audit, and what they give in order.
 
     Workers of our own that die are replaced, and what they were at is done again; `name` is said where they are lost.
+    `deaths` tells how often that was, for code that ends its process may tell something by it.
     """
 
     def __init__(self, running: Running, name: str) -> None:
         self.running, self.name = running, name
+        self.deaths = 0
         self._own: ProcessPoolExecutor | None = None
+        self._busy = False
 
     def __enter__(self) -> Workers:
         return self
@@ -81,14 +91,16 @@ class Workers:
             _require_sendable(work, self.name)
         done = failures = 0
         while True:
-            before = done
+            before, self._busy = done, True
             try:
                 for result in _submitted(work, numbers[done:], given or self._pool(), self.running.n_jobs):
                     yield result
                     done += 1
+                self._busy = False
                 return
             except Exception as problem:
                 self._dismiss()
+                self.deaths += isinstance(problem, BrokenExecutor)
                 failures = failures + 1 if done == before else 1
                 lost = _lost(problem, self.name, numbers[done], failures)
                 if lost is None:
@@ -113,8 +125,8 @@ class Workers:
             found = [future.result() for future in [self.running.executor.submit(probe, 0) for _ in range(2)]]
         require(
             not same_outputs(*found),
-            f"{self.name} draws the same noise in every worker: it holds random numbers that cannot be seeded, and each "
-            "process begins with the same. Give it a parameter rng, or run it with n_jobs=1.",
+            f"{self.name} draws the same noise in every worker: it holds random numbers that cannot be seeded, and "
+            "each process begins with the same. Give it a parameter rng, or run it with n_jobs=1.",
             TargetError,
         )
 
@@ -129,9 +141,14 @@ class Workers:
         return self._own
 
     def _dismiss(self) -> None:
-        if self._own is not None:
-            self._own.shutdown(wait=False, cancel_futures=True)
-            self._own = None
+        """Send our own workers home, and wait until they are gone; those that are still at work are ended."""
+        if self._own is None:
+            return
+        if self._busy:
+            for process in list((self._own._processes or {}).values()):
+                process.terminate()
+        self._own.shutdown(wait=True, cancel_futures=True)
+        self._own = None
 
 
 def same_outputs(one: Any, two: Any) -> bool:

@@ -1,0 +1,1 @@
+"""How fast, how tight and how honest it all is."""
