@@ -66,8 +66,9 @@ def as_target(
 
     - a dprisk `Mechanism`;
     - a function of one record, `f(record)`, or with `batch=True` of a list of them, `f(records)`, which gives one
-      output for each. A parameter called rng, random_state or generator, or annotated as `numpy.random.Generator`,
-      gets a generator; all other parameters without a default must be in `parameters`;
+      output for each. A parameter called rng or generator, or annotated as `numpy.random.Generator`, gets a
+      generator, one called random_state a `RandomState`, as in scikit-learn; all other parameters without a default
+      must be in `parameters`;
     - the text "package.module:function" for any of these, looked for in the current directory too;
     - an OpenDP measurement, a pure-ldp client, a diffprivlib mechanism, or what `adapters.pure_ldp` and
       `adapters.multi_freq_ldpy` give;

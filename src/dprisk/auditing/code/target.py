@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from dprisk.errors import require
 from dprisk.guarantees import Guarantee
+from dprisk.guarantees.base import Relation
 from dprisk.mechanisms import Mechanism
 from dprisk.types import IntArray
 
@@ -23,7 +24,8 @@ class Target(ABC):
 
     `claim` is the guarantee that the target is said to have, None if nobody said, and `mechanism` what it is, if that
     is known in full. `reproducible` tells whether the same seed gives the same runs, as far as that can be seen, and
-    `note` why not. `batch`: the outputs of a block are made, and held, at once.
+    `note` why not. `batch`: the outputs of a block are made, and held, at once. `relation` tells in what the
+    records differ: one replaces the other, or one is somebody's and the other that they are left out.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Target(ABC):
     library: str | None = None
     timeout: float | None = None
     batch: bool = False
+    relation: Relation = "replace-one"
 
     @property
     def size(self) -> int:
@@ -62,6 +65,7 @@ class Target(ABC):
             "version": version_of(self.library),
             "reproducible": self.reproducible,
             "note": self.note,
+            "neighbours": self.relation,
             "timeout": self.timeout,
             "claim": None if self.claim is None else repr(self.claim),
         }

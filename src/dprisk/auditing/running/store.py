@@ -63,7 +63,7 @@ def identity(target: Target, terms: Terms, look: Any) -> dict[str, Any]:
     return {
         "target": target.describe(),
         "code, records and suspects": hashlib.sha256(long.encode()).hexdigest(),
-        "claim": [terms.claim.epsilon, terms.claim.delta],
+        "claim": [terms.claim.epsilon, terms.claim.delta, terms.claim.relation],
         "runs": terms.runs,
         "alpha": terms.alpha,
         "stop early": terms.stop_early,
