@@ -160,22 +160,31 @@ def test_a_random_state_is_what_scikit_learn_takes() -> None:
 
 
 def test_code_that_cannot_be_seeded_is_not_said_to_fail_again() -> None:
-    def broken(record: int, rng: Any = None) -> int:
+    def system(record: int) -> int:
         if secrets.randbelow(2):
             raise RuntimeError("now and then")
         return record
 
-    with pytest.raises(AuditedCodeError) as problem:
-        audit(broken, 1.0, records=2, runs=1000)
-    assert "same seed" not in str(problem.value)
-
-    def always(record: int, rng: np.random.Generator) -> int:
-        if rng.random() < 0.5:
+    def hidden(record: int) -> int:
+        if np.random.default_rng().random() < 0.1:  # fails in the trial runs, before anything is known of it
             raise RuntimeError("now and then")
         return record
 
-    with pytest.raises(AuditedCodeError, match="same seed runs into it again"):
-        audit(always, 1.0, records=2, runs=1000)
+    for code in (system, hidden):
+        with pytest.raises(AuditedCodeError) as problem:
+            audit(code, 1.0, records=2, runs=1000)
+        assert "same seed" not in str(problem.value)
+
+    def given(record: int, rng: np.random.Generator) -> int:
+        if rng.random() < 0.002:
+            raise RuntimeError("now and then")
+        return int(rng.integers(2))
+
+    with pytest.raises(AuditedCodeError, match="same seed runs into it again") as told:
+        audit(given, 1.0, records=2, runs=10_000)
+    with pytest.raises(AuditedCodeError) as again:
+        audit(given, 1.0, records=2, runs=10_000)
+    assert str(again.value) == str(told.value)
 
 
 # Objects of libraries

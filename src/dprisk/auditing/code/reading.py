@@ -18,12 +18,15 @@ from dprisk.auditing.code.called import CodeTarget
 from dprisk.auditing.code.randomness import NAMED, generator_parameter, held_randomness
 from dprisk.auditing.code.references import Reference
 from dprisk.auditing.code.target import MechanismTarget, Target, name_of, version_of
-from dprisk.errors import TargetError, as_whole, fail, require
+from dprisk.errors import AuditedCodeError, TargetError, as_whole, fail, require
 from dprisk.guarantees import Guarantee, as_guarantee
 from dprisk.mechanisms import Mechanism
 
 MOST_LISTED = 10_000_000  # records of code
 PATIENCE = 0.2  # seconds of trying whether code repeats itself, beyond which no more runs are made
+FAILS_AGAIN = (
+    10  # times that a failure is tried again: code that draws anew and fails every other time passes 1 in 1,000
+)
 SAME = 32  # runs of one record in a batch: never all alike twice, and different, if each has its own noise
 
 
@@ -40,7 +43,7 @@ def read(subject: Any, records: Sequence[Any] | int | None = None, timeout: floa
         require(timeout is None, f"{target.name} has no calls to limit, as code has; leave out timeout.", TargetError)
         return target
     target = target if timeout is None else replace(target, timeout=timeout)
-    if target.reproducible and not repeats(target):
+    if target.reproducible and not _repeats(target):
         note = "The same seed gave other outputs: it draws what cannot be seeded."
         target = replace(target, reproducible=False, note=note)
     if target.batch:
@@ -242,6 +245,27 @@ def _require_own_noise(target: Target) -> None:
         "each record, as with size=len(records), or leave out batch.",
         TargetError,
     )
+
+
+def _repeats(target: CodeTarget) -> bool:
+    """Whether it `repeats`; if it fails on the way, that is said to come again only if it did so ten times at once."""
+    untried, started = replace(target, reproducible=False), time.perf_counter()
+    try:
+        return repeats(untried)
+    except AuditedCodeError as problem:
+        for _ in range(FAILS_AGAIN):
+            if time.perf_counter() - started > PATIENCE or not _fails_alike(untried, problem):
+                raise
+        target.repeat(problem.records, problem.seed)  # fails once more, and says so
+        raise
+
+
+def _fails_alike(target: CodeTarget, problem: AuditedCodeError) -> bool:
+    try:
+        target.repeat(problem.records, problem.seed)
+    except AuditedCodeError as other:
+        return str(other) == str(problem)
+    return False
 
 
 def repeats(target: Target, seed: int = 0, runs: int = 64) -> bool:
