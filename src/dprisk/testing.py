@@ -7,7 +7,6 @@ from typing import Any
 from dprisk.auditing.code.reading import Records
 from dprisk.auditing.report import AuditReport
 from dprisk.auditing.run import audit
-from dprisk.guarantees import ApproxDP
 
 
 def assert_private(
@@ -33,8 +32,9 @@ def assert_private(
     'consistent with the claim'
     """
     __tracebackhide__ = True
-    claim = ApproxDP(epsilon, delta)
-    report = audit(mechanism, claim, records=records, runs=runs, alpha=alpha, seed=seed, stop_early=True, **options)
+    report = audit(
+        mechanism, (epsilon, delta), records=records, runs=runs, alpha=alpha, seed=seed, stop_early=True, **options
+    )
     if report.verdict != "consistent with the claim":
         raise AssertionError(report.sentence())
     return report

@@ -1,6 +1,6 @@
 """The third question: does this code keep its promise?"""
 
-from dprisk.auditing.code.central import central
+from dprisk.auditing.code.central import central, probes
 from dprisk.auditing.code.neighbours import Neighbours
 from dprisk.auditing.code.reading import as_target
 from dprisk.auditing.code.recordings import recorded
@@ -20,5 +20,6 @@ __all__ = [
     "audit",
     "audit_recorded",
     "central",
+    "probes",
     "recorded",
 ]

@@ -140,6 +140,7 @@ class AuditReport(Answer):
         claim = f"epsilon {self.claim.epsilon:g}"
         if self.claim.delta:
             claim += f", delta {self.claim.delta:g}"
+        claim += self._neighbours
         if isinstance(self.claim, Consequence):
             claim = f"{self.claim.told} (tested as {claim})"
         certified = f"its true epsilon is at least {decimals_down(self.epsilon_certified, 3)} ({sure(self.alpha)})"
@@ -154,6 +155,11 @@ class AuditReport(Answer):
         looked = f" {self.coverage.sentence()}" if self.coverage else ""
         found = f"{self.runs} runs of {self.name} are consistent with {claim}, which is no proof of it"
         return f"{found}; {certified}.{looked}"
+
+    @property
+    def _neighbours(self) -> str:
+        """What the claim is about, for a sentence, where that is not the usual: replacing one record."""
+        return " for one record added or removed" if self.claim.relation == "add-remove" else ""
 
     def attack_sentence(self) -> str:
         """What the attacker gained, beside its bounds, in words; empty without runs.
@@ -197,8 +203,9 @@ class AuditReport(Answer):
     @property
     def rows(self) -> list[Row]:
         """The verdict, what it rests on, and what the attacker gained."""
+        promise = f"on epsilon {self.claim.epsilon:g}, delta {self.claim.delta:g}{self._neighbours}"
         found: list[Row] = [
-            ("verdict", self.verdict, f"on epsilon {self.claim.epsilon:g}, delta {self.claim.delta:g}"),
+            ("verdict", self.verdict, promise),
             ("certified", f">= {decimals_down(self.epsilon_certified, 3)}", f"true epsilon, {sure(self.alpha)}"),
             ("estimate", f"{self.epsilon_estimate:.3f}", "the epsilon that fits best: no bound"),
             ("e-value", f"{self.e_value:.3g}", "evidence against the claim: 1 is none"),
@@ -215,6 +222,7 @@ class AuditReport(Answer):
         return super().to_dict() | {
             "claim": self.claim.epsilon,
             "delta": self.claim.delta,
+            "neighbours": self.claim.relation,
             "promise": self.claim.told if isinstance(self.claim, Consequence) else None,
             "planned": self.planned,
             "attack": self.attack().to_dict(),

@@ -26,7 +26,7 @@ from dprisk.threat.threat import Threat
 
 def audit(
     subject: Any,
-    claim: float | Guarantee | None = None,
+    claim: float | tuple[float, float] | Guarantee | None = None,
     *,
     records: Records = None,
     threat: Threat | None = None,
@@ -42,10 +42,10 @@ def audit(
 
     `subject` is a mechanism of this package, a function of one record, "package.module:function", an object of another
     library, or a target that `as_target` or `central` made of one, with options of its own; `records` are the possible
-    records, or how many there are, or for a function of a whole input `Neighbours`. The claim is an epsilon or a
-    guarantee, by default that of the mechanism; of a guarantee that is not (epsilon, delta)-DP, such as Gaussian DP, a
-    consequence is tested (see `consequence`). With `stop_early` the audit ends when the claim is refuted, and its
-    certificate is one that allows that.
+    records, or how many there are, or for a function of a whole input `Neighbours`. The claim is an epsilon, a pair
+    (epsilon, delta) or a guarantee, by default that of the mechanism; of a guarantee that is not (epsilon, delta)-DP,
+    such as Gaussian DP, a consequence is tested (see `consequence`). With `stop_early` the audit ends when the claim is
+    refuted, and its certificate is one that allows that.
 
     Without a `threat` the target of a run is one of a few suspects, and the attacker may abstain: the sharpest test of
     an epsilon. With one, the audit measures what that attacker gains, on records drawn from its prior, and certifies
@@ -66,7 +66,7 @@ def audit(
     require(isinstance(running, Running), f"running is a Running, as in Running(n_jobs=2), not {running!r}")
     require(watch is None or callable(watch), f"watch is a function of the tally so far and the runs, not {watch!r}")
     target = read(subject, records, running.timeout)
-    promise = as_claim(target.claim if claim is None else claim, target.mechanism)
+    promise = as_claim(target.claim if claim is None else claim, target.mechanism, target.relation)
     terms = Terms(promise, runs, alpha, seed, stop_early, running.seconds is not None)
     with (
         nullcontext()

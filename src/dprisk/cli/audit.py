@@ -150,7 +150,7 @@ def _run(given: Options, typed: set[str]) -> AuditReport:
     with _workers(given["cluster"], given["jobs"]) as (executor, n_jobs), live() as tell:
         return audit(
             subject,
-            None if given["claim"] is None else ApproxDP(given["claim"], delta),
+            None if given["claim"] is None else (given["claim"], delta),
             threat=threat,
             runs=given["runs"],
             alpha=given["alpha"],

@@ -161,30 +161,33 @@ def _phases(event: Any, times: int = 1) -> list[Phase] | None:
     return [(float(inner.noise_multiplier), rate, times)] if rate > 0 else []
 
 
-def from_opendp(measurement: Any, d_in: float | None = None) -> Guarantee:
+def from_opendp(measurement: Any, d_in: float | None = None, relation: Relation = "replace-one") -> Guarantee:
     """An OpenDP measurement, by its privacy map at the distance of data sets that differ in one record.
 
     That distance is 2 for a symmetric or insert-delete distance and 1 for a change-one or Hamming distance; for any
-    other input metric pass `d_in`, the distance that replacing one record can make.
+    other input metric pass `d_in`, the distance that replacing one record can make, or with another `relation` adding
+    or removing it.
     """
+    require_relation(relation)
     metric = str(measurement.input_metric)
     if d_in is None:
+        GuaranteeError.unless(relation == "replace-one", "How far does adding one record move the input? Pass d_in.")
         known = {"SymmetricDistance": 2, "InsertDeleteDistance": 2, "ChangeOneDistance": 1, "HammingDistance": 1}
         d_in = known.get(metric.split("(")[0])
         if d_in is None:
             raise GuaranteeError(f"How far does replacing one record move the input by {metric}? Pass d_in.")
     loss, measure = measurement.map(d_in), str(measurement.output_measure)
     if measure.startswith("MaxDivergence"):
-        return PureDP(float(loss))
+        return PureDP(float(loss), relation)
     if measure.startswith("ZeroConcentratedDivergence"):
-        return ZCDP(float(loss))
+        return ZCDP(float(loss), relation)
     if measure.startswith("Approximate(MaxDivergence"):
-        return ApproxDP(float(loss[0]), float(loss[1]))
+        return ApproxDP(float(loss[0]), float(loss[1]), relation)
     if measure.startswith("Approximate(ZeroConcentratedDivergence") and loss[1] == 0:
-        return ZCDP(float(loss[0]))
+        return ZCDP(float(loss[0]), relation)
     readable = hasattr(loss, "delta") and not isinstance(loss, tuple)
     GuaranteeError.unless(readable, f"dprisk cannot read a privacy loss under {measure}.")
-    return PrivacyLoss(_Profile(loss), "replace-one")
+    return PrivacyLoss(_Profile(loss), relation)
 
 
 def as_guarantee(subject: Any) -> Guarantee:

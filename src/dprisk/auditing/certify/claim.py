@@ -11,6 +11,7 @@ import numpy as np
 from dprisk.auditing.certify.counts import as_alpha
 from dprisk.errors import as_number, as_whole, fail, require
 from dprisk.guarantees import ApproxDP, GaussianDP, Guarantee
+from dprisk.guarantees.base import Relation
 from dprisk.mechanisms import Mechanism
 
 EARLY = 20_000  # runs that an audit which may end early is designed for, so that its pilot is short
@@ -50,8 +51,12 @@ class Terms:
         return min(self.runs, EARLY) if self.anytime else self.runs
 
 
-def as_claim(claim: Any, own: Mechanism | None = None) -> ApproxDP:
-    """An epsilon or a guarantee as what is tested; None as the epsilon of the mechanism that is audited itself."""
+def as_claim(claim: Any, own: Mechanism | None = None, relation: Relation = "replace-one") -> ApproxDP:
+    """An epsilon, a pair (epsilon, delta) or a guarantee as what is tested of neighbours of this relation.
+
+    None is the epsilon of the mechanism that is audited itself. Numbers are about whatever neighbours the code has; a
+    guarantee says itself which it is about, and must be about these.
+    """
     if claim is None:
         if own is None:
             fail("What does the code claim? Give an epsilon as `claim`.")
@@ -61,10 +66,17 @@ def as_claim(claim: Any, own: Mechanism | None = None) -> ApproxDP:
         )
         return ApproxDP(own.epsilon, 0.0)
     if isinstance(claim, Guarantee):
-        claim.require_replace_one()
+        if relation == "replace-one":
+            claim.require_replace_one()
+        elif claim.relation != relation:
+            fail(
+                f"{claim!r} is for replacing one record, but here one is added or removed: give the claim "
+                "relation='add-remove', or its numbers alone."
+            )
         return claim if isinstance(claim, ApproxDP) else consequence(claim)
-    if isinstance(claim, int | float | np.number):
-        return ApproxDP(as_number("The claimed epsilon", claim), 0.0)
+    epsilon, delta = claim if isinstance(claim, tuple) and len(claim) == 2 else (claim, 0.0)
+    if isinstance(epsilon, int | float | np.number):
+        return ApproxDP(as_number("The claimed epsilon", epsilon), delta, relation)
     return fail(f"A claim is an epsilon or a guarantee such as ApproxDP(1.0, 1e-5), not {claim!r}.")
 
 
@@ -77,7 +89,7 @@ class Consequence(ApproxDP):
     @property
     def told(self) -> str:
         """The promise, for a sentence."""
-        return repr(self.promise).replace(", relation='replace-one'", "")
+        return repr(self.promise).replace(f", relation={self.relation!r}", "")
 
 
 def consequence(promise: Guarantee) -> Consequence:
@@ -109,4 +121,4 @@ def _implied(promise: Guarantee, epsilon: float) -> Consequence:
     delta = promise.delta_at(epsilon)
     if delta > 0 or math.isinf(promise.epsilon_at(0.0)):
         delta = min(1.0, delta * (1 + 1e-12) + ROUNDING)
-    return Consequence(epsilon, delta, promise=promise)
+    return Consequence(epsilon, delta, promise.relation, promise=promise)

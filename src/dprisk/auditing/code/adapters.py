@@ -2,26 +2,28 @@
 
 - pure-ldp 1.1, 1.2: a client object, or `pure_ldp("OUE", epsilon=1.0, d=4)`;
 - multi-freq-ldpy 0.2: `multi_freq_ldpy("OUE", k=4, epsilon=1.0)`;
-- OpenDP: a measurement of one value;
-- diffprivlib 0.6: a mechanism, by its `randomise`.
+- OpenDP: a measurement, or `opendp(measurement, records, d_in=1)`;
+- diffprivlib 0.6: a mechanism, see `randomisers`.
 """
 
 from __future__ import annotations
 
 import importlib
 import inspect
-import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from dprisk.errors import TargetError, fail, require
-from dprisk.guarantees import ApproxDP, Guarantee, PureDP, from_opendp
-
-OneRecord = Callable[[Any], Any]
+from dprisk.auditing.code.adapted import MOST_PAIRS, Adapted, span, widest
+from dprisk.auditing.code.randomisers import randomiser
+from dprisk.errors import TargetError, as_number, fail, require
+from dprisk.guarantees import PureDP, from_opendp
+from dprisk.types import AnyArray
 
 NEEDS = {
     "diffprivlib": "diffprivlib 0.6 needs scikit-learn below 1.8",
@@ -45,40 +47,17 @@ _PURE_LDP = {
 _SELECT = {"UE": "optimal", "LH": "optimal", "L_LH": "optimal", "UEClient": "use_oue", "LHClient": "use_olh"}
 
 
-@dataclass(frozen=True)
-class Adapted:
-    """A mechanism of another library, as a function of one record.
-
-    `for_block(seed)` is that function for a block of runs; by default `call`, which draws from global randomness.
-    `records` are the records that the library itself names, `claim` is what it promises of every pair of them, both
-    None if it does not say.
-    """
-
-    name: str
-    library: str
-    call: OneRecord
-    records: tuple[Any, ...] | None = None
-    claim: Guarantee | None = None
-    reproducible: bool = True
-    note: str = ""
-
-    def for_block(self, seed: int) -> OneRecord:
-        """The function of one record to run in a block with this seed."""
-        call = self.call
-        return call.seeded(seed) if isinstance(call, _Randomise) else call
-
-
 def adapt(subject: Any, records: Sequence[Any] | None) -> Adapted | None:
     """Another library's mechanism as one to audit; None if it comes from none that is known here."""
     if isinstance(subject, Adapted):
         return subject
     roots = {kind.__module__.split(".")[0] for kind in type(subject).__mro__}
     if "opendp" in roots and hasattr(subject, "output_measure"):
-        return _from_opendp(subject, records)
+        return opendp(subject, records)
     if hasattr(subject, "privatise"):
         return _from_pure_ldp(subject, "pure-ldp" if "pure_ldp" in roots else type(subject).__module__.split(".")[0])
     if hasattr(subject, "randomise"):
-        return _from_diffprivlib(subject, records)
+        return randomiser(subject, records)
     return None
 
 
@@ -87,7 +66,8 @@ def multi_freq_ldpy(protocol: str, **parameters: Any) -> Adapted:
 
     The parameters are those of the library: `k` and `epsilon`, or `k`, `eps_perm` and `eps_1`. What is audited is the
     report as it leaves the device. That of SS is a list whose order may tell more than the set (give `as_target` the
-    option `post=sorted` to audit the set).
+    option `post=sorted` to audit the set). The report of a hashing protocol is a value and the seed of a hash function,
+    another in every run: what is looked at are the records that it supports, by the library's own server.
     """
     client, options = _client(protocol, _MULTI_FREQ, "multi-freq-ldpy")
     room = "long_freq_est" if client.startswith(("L_", "dBit")) else "pure_frequency_oracles"
@@ -96,10 +76,14 @@ def multi_freq_ldpy(protocol: str, **parameters: Any) -> Adapted:
     _check_parameters(f"multi-freq-ldpy's {client}_Client", function, given, skip=1)
     # One report of a longitudinal protocol is eps_1-DP, or eps_perm-DP where there is no other.
     epsilon = given.get("epsilon", given.get("eps_1", given.get("eps_perm")))
+    call: Callable[[Any], Any] = partial(function, **given)
+    if client in ("LH", "L_LH"):
+        server = getattr(load_module(f"multi_freq_ldpy.{room}.{client}"), f"{client}_Aggregator_MI")
+        call = partial(_supported, call, partial(server, **given))
     return Adapted(
         name=_shown(protocol, parameters),
         library="multi-freq-ldpy",
-        call=partial(function, **given),
+        call=call,
         records=tuple(range(int(given["k"]))),
         claim=None if epsilon is None else PureDP(float(epsilon)),
     )
@@ -108,8 +92,9 @@ def multi_freq_ldpy(protocol: str, **parameters: Any) -> Adapted:
 def pure_ldp(protocol: str, **parameters: Any) -> Adapted:
     """A client of pure-ldp: DE, SUE, OUE, BLH, OLH, HE, HM, HR, or the name of a client class such as `FastLHClient`.
 
-    The parameters are those of the class, such as `epsilon` and `d`. HM returns an iterator, which the option
-    `post=tuple` of `as_target` turns into an output. Worker processes build a client of their own.
+    The parameters are those of the class, such as `epsilon` and `d`. The reports of BLH and OLH are looked at as the
+    sets of records that they support, as with `multi_freq_ldpy`. HM returns an iterator, which the option `post=tuple`
+    of `as_target` turns into an output. Worker processes build a client of their own.
     """
     known = protocol.endswith("Client")
     name, options = (protocol, {}) if known else _client(protocol, _PURE_LDP, "pure-ldp")
@@ -121,15 +106,27 @@ def pure_ldp(protocol: str, **parameters: Any) -> Adapted:
     return replace(_from_pure_ldp(built.client, "pure-ldp"), name=_shown(protocol, parameters), call=built)
 
 
+def _supported(client: Callable[[Any], Any], server: Callable[[list[Any]], AnyArray], record: Any) -> list[bool]:
+    """Which records a report supports: those that a server that got it alone takes to occur."""
+    return [bool(share > 0) for share in server([client(record)])]
+
+
 class _Built:
-    """A client of pure-ldp that is built again wherever it is unpickled."""
+    """A client of pure-ldp that is built again wherever it is unpickled, and the server of one that hashes."""
 
     def __init__(self, name: str, parameters: dict[str, Any]) -> None:
         self.name, self.parameters = name, parameters
-        self.client = getattr(load_module("pure_ldp.frequency_oracles"), name)(**parameters)
+        module = load_module("pure_ldp.frequency_oracles")
+        self.client = getattr(module, name)(**parameters)
+        self.server = module.LHServer(**parameters) if name == "LHClient" else None
 
     def __call__(self, record: Any) -> Any:
-        return self.client.privatise(record)
+        report = self.client.privatise(record)
+        if self.server is None:
+            return report
+        self.server.reset()
+        self.server.aggregate(report)
+        return [bool(times > 0) for times in self.server.aggregated_data]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _Built, (self.name, self.parameters)
@@ -155,102 +152,50 @@ def _counts_from_one(client: Any, size: int) -> bool:
         return False
 
 
-def _from_opendp(measurement: Any, records: Sequence[Any] | None) -> Adapted:
-    """A measurement of one value: a number, a truth value, a category, a vector."""
+def opendp(measurement: Any, records: Sequence[Any] | None = None, d_in: float | None = None) -> Adapted:
+    """A measurement of one value: a number, a truth value, a category, a vector, a whole data set.
+
+    What it claims is its privacy map at `d_in`, by default the largest distance of two of the records where that can
+    be computed. Give it where the claim is about neighbours nearer or further apart.
+    """
     carrier = str(measurement.input_carrier_type)
     if records is None and carrier == "bool":
         records = (False, True)
     if records is not None and carrier in ("f64", "f32"):
         records = [float(entry) if type(entry) is int else entry for entry in records]
-    metric = str(measurement.input_metric)
-    distance = _span(records) if metric.startswith("AbsoluteDistance") else None
-    if records is not None and metric.startswith("DiscreteDistance"):
-        distance = 1
+    distance = _distance(str(measurement.input_metric), records) if d_in is None else as_number("d_in", d_in)
     return Adapted(
         name=f"OpenDP measurement on {measurement.input_domain}",
         library="opendp",
         call=measurement,
         records=None if records is None else tuple(records),
-        claim=None if distance is None else from_opendp(measurement, distance),
+        claim=None if distance is None else from_opendp(measurement, _typed(measurement, distance)),
         reproducible=False,
         note="OpenDP draws from the operating system and cannot be seeded.",
     )
 
 
-def _span(records: Sequence[Any] | None) -> float | None:
-    """How far apart two of the records can be, None if they are no numbers."""
-    numeric = records and all(isinstance(entry, int | float) for entry in records)
-    return max(records) - min(records) if records and numeric else None
+def _typed(measurement: Any, distance: float) -> float:
+    """A distance of inputs as the type that OpenDP takes for it: a float or a whole number."""
+    return float(distance) if str(measurement.input_distance_type) in ("f64", "f32") else int(np.ceil(distance))
 
 
-def _from_diffprivlib(mechanism: Any, records: Sequence[Any] | None) -> Adapted:
-    """A mechanism with `randomise`.
-
-    One that was given a `random_state` is built anew with another one for each block; one without draws from the
-    operating system, as it would in use, and is run as it is.
-    """
-    call = _Randomise(mechanism)
-    return Adapted(
-        name=type(mechanism).__name__,
-        library="diffprivlib" if type(mechanism).__module__.startswith("diffprivlib") else type(mechanism).__module__,
-        call=call,
-        claim=_claim_within_sensitivity(mechanism, records),
-        reproducible=call.is_seeded,
-        note="" if call.is_seeded else "Without a random_state diffprivlib draws from the operating system.",
-    )
-
-
-class _Randomise:
-    """`randomise` of a mechanism; a seeded one gets another seed for each block, the other is built anew elsewhere."""
-
-    def __init__(self, mechanism: Any) -> None:
-        self.mechanism, self.is_seeded = mechanism, getattr(mechanism, "random_state", None) is not None
-        if self.is_seeded:
-            _constructor_arguments(mechanism)  # refuses one that does not tell
-
-    def seeded(self, seed: int) -> OneRecord:
-        """The function for a block, with a random state of this seed if it had one at all."""
-        mechanism = self.mechanism
-        if self.is_seeded:
-            state = np.random.RandomState(np.random.MT19937(seed))  # what diffprivlib takes
-            mechanism = type(mechanism)(**_constructor_arguments(mechanism), random_state=state)
-        return mechanism.randomise  # type: ignore[no-any-return]
-
-    def __call__(self, record: Any) -> Any:
-        return self.mechanism.randomise(record)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        state = {"random_state": 0} if self.is_seeded else {}  # replaced in each block
-        return _build_randomise, (type(self.mechanism), _constructor_arguments(self.mechanism) | state)
-
-
-def _build_randomise(kind: type[Any], arguments: dict[str, Any]) -> _Randomise:
-    return _Randomise(kind(**arguments))
-
-
-def _constructor_arguments(mechanism: Any) -> dict[str, Any]:
-    """What to call the class with to get the same mechanism: attributes of the names of its parameters."""
-    names = [name for name in inspect.signature(type(mechanism)).parameters if name != "random_state"]
-    missing = [name for name in names if not hasattr(mechanism, name)]
-    if missing:
-        told = f"{type(mechanism).__name__} does not tell its {', '.join(missing)}, so that it cannot be built anew"
-        fail(f"{told} elsewhere; leave out its random_state and run in one process.", TargetError)
-    return {name: getattr(mechanism, name) for name in names}
-
-
-def _claim_within_sensitivity(mechanism: Any, records: Sequence[Any] | None) -> Guarantee | None:
-    """(epsilon, delta) if every two records are as near as the sensitivity says; else the mechanism claims nothing."""
-    epsilon, delta = getattr(mechanism, "epsilon", None), getattr(mechanism, "delta", 0.0)
-    if not isinstance(epsilon, int | float) or not isinstance(delta, int | float) or not math.isfinite(epsilon):
+def _distance(metric: str, records: Sequence[Any] | None) -> float | None:
+    """The largest distance of two records by an input metric of OpenDP, None if it is not known here."""
+    if records is None:
         return None
-    sensitivity, span = getattr(mechanism, "sensitivity", None), _span(records)
-    if sensitivity is not None and (span is None or span > sensitivity):
-        return None
-    if sensitivity is None and not hasattr(
-        mechanism, "value0"
-    ):  # only the binary mechanism has all pairs as neighbours
-        return None
-    return PureDP(float(epsilon)) if delta == 0 else ApproxDP(float(epsilon), float(delta))
+    kind = metric.split("(")[0]
+    if kind == "DiscreteDistance":
+        return 1
+    if kind == "AbsoluteDistance":
+        return span(records)
+    if kind == "SymmetricDistance" and len(records) ** 2 <= 2 * MOST_PAIRS:
+        counted = [Counter(data) for data in records]
+        return max(((one - two).total() + (two - one).total() for one, two in combinations(counted, 2)), default=0)
+    if kind == "LInfDistance" and "monotonic=true" in metric.lower():
+        return None  # whether all entries move one way is for people to say
+    norms = {"L1Distance": 1, "L2Distance": 2, "LInfDistance": np.inf}
+    return widest(records, lambda step: float(np.linalg.norm(step, norms[kind]))) if kind in norms else None
 
 
 def load_module(name: str) -> Any:

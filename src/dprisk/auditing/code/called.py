@@ -17,14 +17,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dprisk.auditing.code.adapters import Adapted, adapt
+from dprisk.auditing.code.adapted import Adapted
+from dprisk.auditing.code.adapters import adapt
 from dprisk.auditing.code.outputs import as_outputs
-from dprisk.auditing.code.randomness import generator_parameter, held_randomness, seeded
+from dprisk.auditing.code.randomness import generator_for, generator_parameter, held_randomness, seeded
 from dprisk.auditing.code.references import Reference
 from dprisk.auditing.code.target import Target
 from dprisk.auditing.code.timeouts import NoTimerError, OutOfTimeError, as_timeout, stopwatch
 from dprisk.errors import AuditedCodeError, TargetError, fail
 from dprisk.guarantees import Guarantee
+from dprisk.guarantees.base import Relation
 from dprisk.types import AnyArray, IntArray
 
 PACKAGE = Path(__file__).parents[2]
@@ -51,6 +53,7 @@ class CodeTarget(Target):
     note: str = ""
     library: str | None = None
     pairs: IntArray | None = None
+    relation: Relation = "replace-one"
 
     def __post_init__(self) -> None:
         if not isinstance(self.parameters, Mapping | None):
@@ -137,7 +140,7 @@ class CodeTarget(Target):
         if adapted is not None:
             function = adapted.for_block(seed)
         elif place is not None and place not in given:
-            generator = np.random.default_rng(seed)
+            generator = generator_for(code, place, seed)
             if (
                 inspect.isfunction(code)
                 and code.__code__.co_varnames[1:2] == (place,)

@@ -1,10 +1,10 @@
 """The randomness of audited code: found, seeded before each block of runs, and put back.
 
-A block of runs has one seed. Code that takes a generator gets one with that seed; all other sources that can be seeded
-are seeded with it before the block: `random`, `numpy.random`, those of numba and torch where they are loaded, and
-generators that the function itself holds. So the same seed gives the same runs in any process, and no two blocks share
-their random numbers. Randomness of the operating system (`secrets`, `os.urandom`, OpenDP) cannot be seeded: such a
-target says `reproducible=False` where it is seen, and `repeats` tells by trying.
+A block of runs has one seed. Code that takes a generator gets one with that seed (see `generator_for`); all other
+sources that can be seeded are seeded with it before the block: `random`, `numpy.random`, those of numba and torch where
+they are loaded, and generators that the function itself holds. So the same seed gives the same runs in any process, and
+no two blocks share their random numbers. Randomness of the operating system (`secrets`, `os.urandom`, OpenDP) cannot be
+seeded: such a target says `reproducible=False` where it is seen, and `repeats` tells by trying.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import random
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -42,14 +42,33 @@ def block_generator(seed: int, number: int) -> np.random.Generator:
 
 
 def generator_parameter(function: Any) -> str | None:
-    """The parameter that takes a `numpy.random.Generator`, told by its name or annotation; None if there is none."""
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):  # some built-in functions do not tell
-        return None
-    named = [entry for entry in signature.parameters.values() if entry.kind in NAMED]
+    """The parameter that takes a generator, told by its name or annotation; None if there is none."""
+    named = [entry for entry in _parameters(function).values() if entry.kind in NAMED]
     fit = (entry.name for entry in named if entry.name in GENERATOR_NAMES or _is_generator(entry.annotation))
     return next(fit, None)
+
+
+def generator_for(function: Any, parameter: str, seed: int) -> np.random.Generator | np.random.RandomState:
+    """What a function gets by its parameter for a generator.
+
+    One called `random_state` gets a `RandomState`, as in scikit-learn and all that follow it, which take nothing else;
+    any other, and one that is annotated so, a `Generator`.
+    """
+    if parameter == "random_state" and not _is_generator(_parameters(function)[parameter].annotation):
+        return random_state(seed)
+    return np.random.default_rng(seed)
+
+
+def random_state(seed: int) -> np.random.RandomState:
+    """A generator of numpy's older kind with this seed."""
+    return np.random.RandomState(np.random.MT19937(seed))
+
+
+def _parameters(function: Any) -> Mapping[str, inspect.Parameter]:
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):  # some built-in functions do not tell
+        return {}
 
 
 def _is_generator(annotation: Any) -> bool:

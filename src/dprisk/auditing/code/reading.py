@@ -19,7 +19,7 @@ from dprisk.auditing.code.neighbours import Neighbours
 from dprisk.auditing.code.randomness import NAMED, generator_parameter, held_randomness
 from dprisk.auditing.code.references import Reference
 from dprisk.auditing.code.target import MechanismTarget, Target, name_of, version_of
-from dprisk.errors import TargetError, as_whole, fail, require
+from dprisk.errors import AuditedCodeError, TargetError, as_whole, fail, require
 from dprisk.guarantees import Guarantee, as_guarantee
 from dprisk.mechanisms import Mechanism
 
@@ -27,6 +27,9 @@ Records = Sequence[Any] | Neighbours | int | None
 
 MOST_LISTED = 10_000_000  # records of code
 PATIENCE = 0.2  # seconds of trying whether code repeats itself, beyond which no more runs are made
+FAILS_AGAIN = (
+    10  # times that a failure is tried again: code that draws anew and fails every other time passes 1 in 1,000
+)
 SAME = 32  # runs of one record in a batch: never all alike twice, and different, if each has its own noise
 
 
@@ -43,7 +46,7 @@ def read(subject: Any, records: Records = None, timeout: float | None = None) ->
         require(timeout is None, f"{target.name} has no calls to limit, as code has; leave out timeout.", TargetError)
         return target
     target = target if timeout is None else replace(target, timeout=timeout)
-    if target.reproducible and not repeats(target):
+    if target.reproducible and not _repeats(target):
         note = "The same seed gave other outputs: it draws what cannot be seeded."
         target = replace(target, reproducible=False, note=note)
     if target.batch:
@@ -69,8 +72,9 @@ def as_target(
 
     - a dprisk `Mechanism`;
     - a function of one record, `f(record)`, or with `batch=True` of a list of them, `f(records)`, which gives one
-      output for each. A parameter called rng, random_state or generator, or annotated as `numpy.random.Generator`,
-      gets a generator; all other parameters without a default must be in `parameters`;
+      output for each. A parameter called rng or generator, or annotated as `numpy.random.Generator`, gets a
+      generator, one called random_state a `RandomState`, as in scikit-learn; all other parameters without a default
+      must be in `parameters`;
     - the text "package.module:function" for any of these, looked for in the current directory too;
     - an OpenDP measurement, a pure-ldp client, a diffprivlib mechanism, or what `adapters.pure_ldp` and
       `adapters.multi_freq_ldpy` give;
@@ -250,6 +254,27 @@ def _require_own_noise(target: Target) -> None:
         "each record, as with size=len(records), or leave out batch.",
         TargetError,
     )
+
+
+def _repeats(target: CodeTarget) -> bool:
+    """Whether it `repeats`; if it fails on the way, that is said to come again only if it did so ten times at once."""
+    untried, started = replace(target, reproducible=False), time.perf_counter()
+    try:
+        return repeats(untried)
+    except AuditedCodeError as problem:
+        for _ in range(FAILS_AGAIN):
+            if time.perf_counter() - started > PATIENCE or not _fails_alike(untried, problem):
+                raise
+        target.repeat(problem.records, problem.seed)  # fails once more, and says so
+        raise
+
+
+def _fails_alike(target: CodeTarget, problem: AuditedCodeError) -> bool:
+    try:
+        target.repeat(problem.records, problem.seed)
+    except AuditedCodeError as other:
+        return str(other) == str(problem)
+    return False
 
 
 def repeats(target: Target, seed: int = 0, runs: int = 64) -> bool:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from dprisk.errors import require
 from dprisk.guarantees import Guarantee
+from dprisk.guarantees.base import Relation
 from dprisk.mechanisms import Mechanism
 from dprisk.types import IntArray
 
@@ -24,7 +25,8 @@ class Target(ABC):
     `claim` is the guarantee that the target is said to have, None if nobody said, and `mechanism` what it is, if that
     is known in full. `reproducible` tells whether the same seed gives the same runs, as far as that can be seen, and
     `note` why not. `batch`: the outputs of a block are made, and held, at once. `pairs` are the numbers of the records
-    that are neighbours, None if all of them are.
+    that are neighbours, None if all of them are. `relation` tells in what the records differ: one replaces the other,
+    or one is somebody's and the other that they are left out.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Target(ABC):
     timeout: float | None = None
     batch: bool = False
     pairs: IntArray | None = None
+    relation: Relation = "replace-one"
 
     @property
     def size(self) -> int:
@@ -64,6 +67,7 @@ class Target(ABC):
             "version": version_of(self.library),
             "reproducible": self.reproducible,
             "note": self.note,
+            "neighbours": self.relation,
             "timeout": self.timeout,
             "claim": None if self.claim is None else repr(self.claim),
         }

@@ -192,7 +192,8 @@ class Guessing(Experiment[Gains]):
     def _allowed(self, which: Bounded, claim: ApproxDP) -> float:
         """The tightest bound on the advantage or success of every mechanism that keeps the claim."""
         if (which, claim) not in self._most:
-            found = evaluate(claim, self.threat, which).values[0].number
+            numbers = ApproxDP(claim.epsilon, claim.delta)  # of whatever neighbours the records are
+            found = evaluate(numbers, self.threat, which).values[0].number
             self._most[which, claim] = self._possible(found) if which == "advantage" else min(1.0, found)
         return self._most[which, claim]
 

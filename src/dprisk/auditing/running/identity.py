@@ -35,7 +35,7 @@ def identity(target: Target, terms: Terms, look: Any, threat: Any = None) -> dic
     return {
         "target": target.describe(),
         "code, records and attacker": fingerprint([*held, *given]),
-        "claim": [terms.claim.epsilon, terms.claim.delta],
+        "claim": [terms.claim.epsilon, terms.claim.delta, terms.claim.relation],
         "runs": terms.runs,
         "alpha": terms.alpha,
         "stop early": terms.stop_early,
