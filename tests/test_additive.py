@@ -19,7 +19,7 @@ from dprisk.exact import advantage_by_record, breakpoints, cells, enumerate_outp
 from dprisk.mechanisms import Additive, DensityNoise, GaussianNoise, LaplaceNoise
 from dprisk.threat import Exact, Success
 from dprisk.threat.knowledge import Knowledge
-from dprisk.threat.reach import Windows
+from dprisk.threat.windows import Windows
 from dprisk.types import BoolArray, FloatArray
 from tests.strategies import partitions, priors
 

@@ -24,8 +24,9 @@ import numpy as np
 
 from dprisk.mechanisms.numbers.additive import Additive
 from dprisk.mechanisms.numbers.noise import LaplaceNoise, SymmetricNoise
-from dprisk.threat.reach import Reach, Windows
+from dprisk.threat.reach import Reach
 from dprisk.threat.threat import Threat
+from dprisk.threat.windows import Windows
 from dprisk.types import BoolArray, FloatArray, IntArray
 
 TOLERANCE = 1e-11  # of the optimum, for the whole partition

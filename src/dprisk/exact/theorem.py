@@ -13,8 +13,9 @@ import numpy as np
 from dprisk.errors import MechanismError, fail
 from dprisk.exact.optimum import Optimum
 from dprisk.mechanisms import Mechanism
-from dprisk.threat.reach import Reach, Windows
+from dprisk.threat.reach import Reach
 from dprisk.threat.threat import Threat
+from dprisk.threat.windows import Windows
 from dprisk.types import BoolArray, FloatArray, IntArray
 
 TIE = 1e-12  # sets whose value differs by less than this part of the mass at stake are taken as equally good

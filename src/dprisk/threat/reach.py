@@ -1,9 +1,9 @@
 """The sets of records a guess can be right about, given what the attacker knows.
 
-Seen an output, an attacker who knows that the record lies in group x picks a guess g. All that matters
-of g is the set of records of the group on which it succeeds, S_g and a^-1(x). A `Reach` lists these sets, group by
-group, and does the two sums that every computation needs: the mass in each set, and the
-sets over each record. The best attacker then takes, in each group, the set of largest value.
+Seen an output, an attacker who knows that the record lies in group x picks a guess g. All that matters of g is the set
+of records of the group on which it succeeds, S_g and a^-1(x). A `Reach` lists these sets, group by group, and does the
+two sums that every computation needs: the mass in each set, and the sets over each record. The best attacker then
+takes, in each group, the set of largest value.
 
 An empty set in a group means that a guess exists that is never right there. It is listed only if such a guess
 exists: without one the attacker cannot avoid a loss (theory, gotcha 4).
@@ -31,7 +31,7 @@ class Reach(ABC):
 
     _records: int
 
-    def __init__(self, guess: IntArray, group: IntArray, pairs: "_Pairs") -> None:
+    def __init__(self, guess: IntArray, group: IntArray, pairs: "Pairs") -> None:
         self.guess, self.group, self._pairs = guess, group, pairs
         self.starts = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
         self.n_guesses = pairs.rank.size
@@ -112,7 +112,7 @@ class Reach(ABC):
 
 
 @dataclass(frozen=True)
-class _Pairs:
+class Pairs:
     """Which set belongs to a guess in a group: `number` for the pairs in `key`, group * base + rank of the guess."""
 
     rank: IntArray
@@ -121,121 +121,10 @@ class _Pairs:
     number: IntArray
 
 
-class Windows(Reach):
-    """Sets that are runs `order[lo:hi]` of consecutive records: balls on a line or ring, single records, classes."""
-
-    def __init__(
-        self, order: IntArray, lo: IntArray, hi: IntArray, guess: IntArray, group: IntArray, pairs: "_Pairs"
-    ) -> None:
-        super().__init__(guess, group, pairs)
-        self.order, self.lo, self.hi = order, lo, hi
-        self._records = int(order.max()) + 1
-        self._single = bool(np.all(hi - lo <= 1))
-        self._empty = np.flatnonzero(lo == hi)
-        self._in_order = np.array_equal(order, np.arange(order.size))
-        # With nothing known and exact success the sets are the records themselves, in their own order.
-        self._identity = self._single and np.array_equal(
-            order[np.minimum(lo, order.size - 1)], np.arange(self._records)
-        )
-
-    def find(self, guesses: IntArray, group: int | IntArray) -> IntArray:
-        pairs = self._pairs  # the set of a guess is that of the last change before it
-        at = np.searchsorted(pairs.key, group * pairs.base + pairs.rank[guesses], side="right") - 1
-        return pairs.number[at]
-
-    def holds(self, sets: IntArray, records: IntArray) -> BoolArray:
-        places = self._places[:, records]
-        return np.asarray(((self.lo[sets] <= places) & (places < self.hi[sets])).any(axis=0))
-
-    @cached_property
-    def _places(self) -> IntArray:
-        """Where each record is listed, once or, on a ring, twice; -1 where it is not."""
-        sort = np.argsort(self.order, kind="stable")
-        listed = self.order[sort]
-        turn = np.arange(listed.size) - np.searchsorted(listed, listed)
-        found = np.full((int(turn.max()) + 1, self._records), -1)
-        found[turn, listed] = sort
-        return found
-
-    def sums(self, values: FloatArray) -> FloatArray:
-        if self._identity and not self._empty.size:
-            return values
-        if self._single:
-            picked = values[self.order[np.minimum(self.lo, self.order.size - 1)]]
-            picked[self._empty] = 0
-            return picked
-        prefix = np.empty((self.order.size + 1, values.shape[1]))
-        prefix[0] = 0
-        np.cumsum(values if self._in_order else values[self.order], axis=0, out=prefix[1:])
-        result: FloatArray = prefix[self.hi]
-        result -= prefix[self.lo]
-        return result
-
-    def cover(self, shares: FloatArray) -> FloatArray:
-        return self._added(self.lo, self.hi, shares, shares.shape[1])
-
-    def union(self, chosen: IntArray) -> FloatArray:
-        column = np.broadcast_to(np.arange(chosen.shape[1]), chosen.shape)
-        return self._added((self.lo[chosen], column), (self.hi[chosen], column), 1.0, chosen.shape[1])
-
-    def _added(self, starts: Any, ends: Any, shares: FloatArray | float, width: int) -> FloatArray:
-        """Shares of windows that start and end there, by record: added up where a ring lists a record twice."""
-        steps, by_record = np.zeros((self.order.size + 1, width)), np.zeros((self._records, width))
-        np.add.at(steps, starts, shares)
-        np.subtract.at(steps, ends, shares)
-        listed = np.cumsum(steps[:-1], axis=0)
-        if self.order.size == self._records:
-            by_record[self.order] = listed
-        else:
-            np.add.at(by_record, self.order, listed)
-        return by_record
-
-    def profiles(self) -> list[IntArray]:
-        """The first and the last set around each place where a record is listed, once or (on a ring) twice."""
-        first, last = self._around()
-        nowhere = first > last
-        first, last = np.where(nowhere, 0, first + 1), np.where(nowhere, 0, last + 1)
-        by_record = np.argsort(self.order, kind="stable").reshape(self._records, -1)
-        return [ends[listed] for listed in by_record.T for ends in (first, last)]
-
-    def narrowed(self, records: IntArray, preference: IntArray) -> "tuple[Windows, IntArray]":
-        rank = np.full(self._records, -1)
-        rank[records] = np.arange(records.size)
-        listed = rank[self.order]
-        before = np.r_[0, np.cumsum(listed >= 0)]  # of each place, how many that stay
-        lo, hi = before[self.lo], before[self.hi]
-        nothing = lo == hi
-        lo[nothing] = hi[nothing] = np.minimum.reduceat(lo, self.starts)[self.group[nothing]]
-        keep, place = _first_of_each(self.group[preference], lo[preference], hi[preference])
-        sets, now = preference[keep], np.empty_like(place)
-        now[preference] = place
-        pairs = replace(self._pairs, number=now[self._pairs.number])
-        seen = Windows(listed[listed >= 0], lo[sets], hi[sets], self.guess[sets], self.group[sets], pairs)
-        return seen, sets
-
-    def largest_over(self, values: FloatArray) -> FloatArray:
-        result = np.full(self._records, -np.inf)
-        np.maximum.at(result, self.order, _range_max(values, *self._around()))
-        return result
-
-    def _around(self) -> tuple[IntArray, IntArray]:
-        """The first and the last set around each place of the order; the last before the first where there is none."""
-        # lo and hi both rise from set to set, so the sets around a place are neighbours too.
-        place = np.arange(self.order.size)
-        return np.searchsorted(self.hi, place, side="right"), np.searchsorted(self.lo, place, side="right") - 1
-
-    def members(self) -> Any:
-        length = self.hi - self.lo
-        starts = np.r_[0, np.cumsum(length)]
-        place = np.arange(starts[-1]) - np.repeat(starts[:-1] - self.lo, length)
-        entries = (np.ones(place.size), self.order[place], starts)
-        return scipy.sparse.csr_array(entries, shape=(length.size, self._records))
-
-
 class Sets(Reach):
     """Sets given as the rows of a 0/1 matrix, kept sparse unless a dense product is cheaper."""
 
-    def __init__(self, members: Any, guess: IntArray, group: IntArray, pairs: "_Pairs") -> None:
+    def __init__(self, members: Any, guess: IntArray, group: IntArray, pairs: "Pairs") -> None:
         super().__init__(guess, group, pairs)
         self._records = members.shape[1]
         cells = members.shape[0] * members.shape[1]
@@ -259,15 +148,7 @@ class Sets(Reach):
         return found
 
     def holds(self, sets: IntArray, records: IntArray) -> BoolArray:
-        wanted = sets * self._records + records
-        at = np.minimum(np.searchsorted(self._cells, wanted), self._cells.size - 1)
-        return np.asarray(self._cells[at] == wanted)
-
-    @cached_property
-    def _cells(self) -> IntArray:
-        """Sets and their records as numbers, in order; one that is none if all sets are empty."""
-        row, record = self._sparse.tocoo().coords
-        return np.sort(np.r_[-1, row.astype(np.int64) * self._records + record])
+        return np.asarray(self._sparse[sets[None, :], records[None, :]].toarray()[0] > 0)
 
     def members(self) -> Any:
         return self._sparse
@@ -279,7 +160,7 @@ class Sets(Reach):
     def narrowed(self, records: IntArray, preference: IntArray) -> "tuple[Sets, IntArray]":
         members = self._sparse[:, records]
         prints = _fingerprints(members)[preference]
-        keep, place = _first_of_each(self.group[preference], prints[:, 0], prints[:, 1])
+        keep, place = first_of_each(self.group[preference], prints[:, 0], prints[:, 1])
         sets, now = preference[keep], np.empty_like(place)
         now[preference] = place
         pairs = replace(self._pairs, number=now[self._pairs.number])
@@ -305,41 +186,6 @@ class Sets(Reach):
         return result
 
 
-def windows(positions: FloatArray, eta: float, groups: IntArray, circumference: float | None = None) -> Windows:
-    """The balls of radius eta around the records of a line, or of a ring of the given circumference.
-
-    Sort the distinct guesses by where their ball begins. A record is entered by the first guess whose ball
-    reaches it and left by the first whose ball begins behind it, so a group's set changes at these guesses only:
-    at most two for each record, however many guesses there are. A ring is cut open and its records listed twice.
-    """
-    begin, guess, ends, rank = _balls(positions, eta, circumference)
-    turns = 1 if circumference is None else 2
-    slack = rounding_slack(eta, positions)
-    if circumference is not None and 2 * (eta + slack) >= circumference:  # every ball is the whole ring
-        begin, guess, ends, turns = begin[:1], guess[:1], np.array([np.inf]), 1
-        begin, rank = np.array([-np.inf]), np.zeros_like(rank)
-    place = np.concatenate([positions + turn * (circumference or 0.0) for turn in range(turns)])
-    record = np.tile(np.arange(positions.size), turns)
-    owner = np.tile(groups, turns)
-    sort = np.lexsort((place, owner))
-    place, record, owner = place[sort], record[sort], owner[sort]
-    enters = np.searchsorted(ends, place, side="left")
-    leaves = np.searchsorted(begin, place, side="right")
-
-    base = guess.size + 1  # a pair (group, guess) is numbered group * base + guess
-    n_groups = int(groups.max()) + 1
-    key = np.unique(np.concatenate([np.arange(n_groups) * base, owner * base + enters, owner * base + leaves]))
-    key = key[key % base < guess.size]
-    hi = np.searchsorted(owner * base + enters, key, side="right")
-    lo = np.searchsorted(owner * base + leaves, key, side="right")
-    group, number = key // base, key % base
-    empty = lo == hi
-    lo[empty] = hi[empty] = np.searchsorted(owner, group[empty])  # so that a group lists it once, first
-    keep, place_of = _first_of_each(group, lo, hi)
-    pairs = _Pairs(rank, base, key, place_of)
-    return Windows(record, lo[keep], hi[keep], guess[number[keep]], group[keep], pairs)
-
-
 def sets(success: Any, groups: IntArray) -> Sets:
     """The sets given by a sparse 0/1 matrix success[guess, record], cut along the knowledge groups."""
     table = scipy.sparse.coo_array(success)
@@ -347,7 +193,7 @@ def sets(success: Any, groups: IntArray) -> Sets:
     n_groups = int(groups.max()) + 1
     each = np.arange(n_guesses)
     if n_groups == 1:
-        pairs = _Pairs(each, n_guesses, each, each)
+        pairs = Pairs(each, n_guesses, each, each)
         return Sets(table.tocsr().astype(float), each, np.zeros(n_guesses, dtype=np.int64), pairs)
     rows, record = table.coords[0].astype(np.int64), table.coords[1]
     key, row = np.unique(groups[record] * n_guesses + rows, return_inverse=True)
@@ -355,31 +201,14 @@ def sets(success: Any, groups: IntArray) -> Sets:
     members = scipy.sparse.csr_array((np.ones(record.size), (row, record)), shape=(key.size, n_records))
     group, guess = key // n_guesses, key % n_guesses
     prints = _fingerprints(members)
-    keep, place_of = _first_of_each(group, prints[:, 0], prints[:, 1])
-    return Sets(members[keep], guess[keep], group[keep], _Pairs(each, n_guesses, key, place_of))
+    keep, place_of = first_of_each(group, prints[:, 0], prints[:, 1])
+    return Sets(members[keep], guess[keep], group[keep], Pairs(each, n_guesses, key, place_of))
 
 
 def _fingerprints(rows: Any) -> Any:
     """Two numbers for each row of a sparse 0/1 matrix, equal for equal rows: sums of random numbers modulo 2^64."""
     secret = np.random.default_rng(0).integers(0, 1 << 63, size=(rows.shape[1], 2), dtype=np.uint64)
     return rows.astype(np.uint64) @ secret
-
-
-def _balls(
-    positions: FloatArray, eta: float, circumference: float | None
-) -> tuple[FloatArray, IntArray, FloatArray, IntArray]:
-    """Begin, a record to name, and end of the ball of each distinct guess, sorted by begin; each record's place."""
-    where, guess, same = np.unique(positions, return_index=True, return_inverse=True)
-    slack = rounding_slack(eta, where)
-    begin = where - eta if circumference is None else np.mod(where - eta, circumference)
-    sort = np.argsort(begin, kind="stable")
-    begin, guess = begin[sort], guess[sort]
-    return begin - slack, guess, begin + 2 * eta + slack, np.argsort(sort)[same]
-
-
-def rounding_slack(eta: float, positions: FloatArray) -> float:
-    """How far beyond eta a distance may lie and count as eta: 0.4 - 0.1 is not 0.3 in floats."""
-    return 1e-12 * eta + 4 * float(np.spacing(np.abs(positions).max()))
 
 
 def _with_empty(key: IntArray, row: IntArray, n_guesses: int, n_groups: int) -> tuple[IntArray, IntArray]:
@@ -394,7 +223,7 @@ def _with_empty(key: IntArray, row: IntArray, n_guesses: int, n_groups: int) -> 
     return merged, np.searchsorted(merged, key)[row]
 
 
-def _first_of_each(group: IntArray, a: Any, b: Any) -> tuple[IntArray, IntArray]:
+def first_of_each(group: IntArray, a: Any, b: Any) -> tuple[IntArray, IntArray]:
     """Where each distinct triple (group, a, b) occurs first, sorted by it; and the place of every triple there."""
     order = np.lexsort((b, a, group))
     triple = (group[order], a[order], b[order])
@@ -403,17 +232,3 @@ def _first_of_each(group: IntArray, a: Any, b: Any) -> tuple[IntArray, IntArray]
     place = np.empty_like(order)
     place[order] = np.cumsum(new) - 1
     return order[new], place
-
-
-def _range_max(values: FloatArray, first: IntArray, last: IntArray) -> FloatArray:
-    """max(values[first:last+1]) for many ranges, -inf for an empty one: a sparse table, level by level."""
-    result = np.full(first.size, -np.inf)
-    length = last - first + 1
-    level, table = 1, values
-    while True:
-        now = np.flatnonzero((length >= level) & (length < 2 * level))
-        result[now] = np.maximum(table[first[now]], table[last[now] - level + 1])
-        level *= 2
-        if level > length.max(initial=0):
-            return result
-        table = np.maximum(table[: -(level // 2)], table[level // 2 :])

@@ -16,7 +16,8 @@ from dprisk.errors import ThreatError, TooLargeError, as_number
 from dprisk.tables import as_floats, column, encode, listed
 from dprisk.threat.knowledge import refine
 from dprisk.threat.prior import Prior
-from dprisk.threat.reach import Reach, sets, windows
+from dprisk.threat.reach import Reach, sets
+from dprisk.threat.windows import windows
 from dprisk.types import AnyArray, FloatArray, IntArray, Table
 from dprisk.values import Value
 

@@ -135,13 +135,18 @@ def _frozen(value: Any) -> Any:
         return frozenset(_frozen(entry) for entry in value)
     if isinstance(value, dict):
         return tuple((_frozen(key), _frozen(entry)) for key, entry in value.items())
-    if dataclasses.is_dataclass(value) and not isinstance(value, type) and not getattr(value, "__hash__", None):
-        return tuple(_frozen(getattr(value, field.name)) for field in dataclasses.fields(value))
     if isinstance(value, np.generic):
         return value if isinstance(value, np.floating) and not isinstance(value, float) else value.item()
+    return _frozen_object(value)
+
+
+def _frozen_object(value: Any) -> Any:
+    """The same of what is no list, dict, set, array or number of numpy."""
+    kind: Any = type(value)
+    if dataclasses.is_dataclass(kind) and not kind.__hash__:
+        return tuple(_frozen(getattr(value, field.name)) for field in dataclasses.fields(value))
     if not isinstance(value, str | bytes) and hasattr(value, "__array__"):  # data frames, series, tensors
         return _frozen(np.asarray(value))
-    kind: Any = type(value)
     if kind.__hash__ is None:
         fail(f"An output is a {kind.__name__}, which cannot be compared; return numbers, text or tuples.", TargetError)
     if kind.__hash__ is object.__hash__ and value is not None:

@@ -261,7 +261,7 @@ def counted(tokens: IntArray, records: IntArray) -> tuple[IntArray, IntArray, In
         owner, who = np.divmod(cells, some.size)
         order = np.lexsort((-times, owner))
         first = order[np.flatnonzero(np.diff(owner[order], prepend=-1))]
-        total = np.bincount(owner, weights=times, minlength=known.size).astype(np.int64)
+        known, total = known[owner[first]], np.bincount(owner, weights=times).astype(np.int64)[owner[first]]
         named, top = some[who[first]], times[first]
     again = total >= 2
     return known[again], named[again], top[again], (total - top)[again]
