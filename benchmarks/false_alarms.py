@@ -33,7 +33,7 @@ import numpy as np
 from benchmarks import hidden_noise
 from dprisk import GRR, OUE, Gaussian, Laplace, Prior, Threat
 from dprisk.attacks import Report
-from dprisk.auditing import AuditReport, Look, Running, as_target, audit, audit_recorded
+from dprisk.auditing import AuditReport, Look, Neighbours, Running, as_target, audit, audit_recorded
 from dprisk.auditing.code.recordings import Recorded
 from dprisk.auditing.code.target import Target
 from dprisk.guarantees import ApproxDP
@@ -60,6 +60,10 @@ def five(records: IntArray, rng: np.random.Generator, size: int = 5) -> IntArray
 
 def hundred(records: IntArray, rng: np.random.Generator) -> IntArray:
     return five(records, rng, 100)
+
+
+def thousand(records: IntArray, rng: np.random.Generator) -> IntArray:
+    return five(records, rng, 1000)
 
 
 def geometric(records: IntArray, rng: np.random.Generator) -> IntArray:
@@ -91,6 +95,10 @@ def odd_forms(records: IntArray, rng: np.random.Generator) -> list[Any]:
 
 def last_bits(records: IntArray, rng: np.random.Generator) -> FloatArray:
     return np.where(flipped(records, rng) == 1, 0.1, 0.5) + rng.integers(8, size=records.size)
+
+
+def first_of_three(counts: Sequence[int], rng: np.random.Generator) -> int:
+    return counts[0] + int(rng.geometric(1 - math.exp(-1))) - int(rng.geometric(1 - math.exp(-1)))
 
 
 def fails(record: int, rng: np.random.Generator) -> int:
@@ -142,7 +150,7 @@ class Setting:
     name: str
     run: Callable[[Setting, int], Alarms]
     code: Any
-    size: int = 2
+    size: int | Neighbours = 2
     runs: int = 600
     claim: ApproxDP = field(default_factory=lambda: ApproxDP(1.0, 0.0))
     look: Look = field(default_factory=Look)
@@ -151,8 +159,9 @@ class Setting:
 
     @property
     def target(self) -> Target:
-        one_by_one = self.code is fails
-        return as_target(self.code, list(range(self.size)), batch=not one_by_one, failures=one_by_one)
+        one_by_one = self.code in (fails, first_of_three)
+        records = list(range(self.size)) if isinstance(self.size, int) else self.size
+        return as_target(self.code, records, batch=not one_by_one, failures=one_by_one)
 
     def audit(self, seed: int, alpha: float, **more: Any) -> AuditReport:
         given: dict[str, Any] = {
@@ -225,6 +234,8 @@ def settings() -> Iterator[Setting]:
         yield Setting(f"{how}: exceptions as outputs", run, fails)
         yield Setting(f"{how}: GRR over 5", run, five, 5)
         yield Setting(f"{how}: GRR over 100, screened", run, hundred, 100)
+        yield Setting(f"{how}: GRR over 1000, screened", run, thousand, 1000, runs=3000)
+        yield Setting(f"{how}: search for neighbours", run, first_of_three, Neighbours.counts(3), runs=3000)
         yield Setting(f"{how}: delta 0.05", run, revealing, claim=delta)
         yield Setting(f"{how}: its family", run, flipped, look=Look(family=GRR(2, 1.0)))
         yield Setting(f"{how}: another family", run, geometric, look=Look(family=Gaussian(2, sigma=1.0)))
