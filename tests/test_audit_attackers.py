@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dprisk.auditing.evidence.attackers import Lookup, counted
+from dprisk.auditing.evidence.attackers import Lookup
+from dprisk.auditing.evidence.counting import counted
 from dprisk.auditing.evidence.views import NOTHING, Seen, Value
 
 SMALL, LARGE = st.integers(-3, 3), st.sampled_from([-(2**63), -(2**63) + 1, -5, 0, 7, 2**40, 2**63 - 2, 2**63 - 1])

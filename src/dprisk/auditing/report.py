@@ -143,7 +143,7 @@ class AuditReport(Answer):
         claim += self._neighbours
         if isinstance(self.claim, Consequence):
             claim = f"{self.claim.told} (tested as {claim})"
-        certified = f"its true epsilon is at least {decimals_down(self.epsilon_certified, 3)} ({sure(self.alpha)})"
+        certified = f"its true epsilon is at least {self._certified} ({sure(self.alpha)})"
         if self.verdict == "violated":
             seen = "".join(f" {witness.sentence()}" for witness in self.witnesses[:1])
             return f"{self.name} breaks its promise of {claim}: {certified}.{seen}"
@@ -155,6 +155,15 @@ class AuditReport(Answer):
         looked = f" {self.coverage.sentence()}" if self.coverage else ""
         found = f"{self.runs} runs of {self.name} are consistent with {claim}, which is no proof of it"
         return f"{found}; {certified}.{looked}"
+
+    @property
+    def _certified(self) -> str:
+        """The certificate in decimals, as many as it takes to be seen above a claim that it is above."""
+        found, claim = self.epsilon_certified, self.claim.epsilon
+        digits = next(
+            (count for count in range(3, 13) if (float(decimals_down(found, count)) > claim) == (found > claim)), 12
+        )
+        return decimals_down(found, digits)
 
     @property
     def _neighbours(self) -> str:
@@ -206,7 +215,7 @@ class AuditReport(Answer):
         promise = f"on epsilon {self.claim.epsilon:g}, delta {self.claim.delta:g}{self._neighbours}"
         found: list[Row] = [
             ("verdict", self.verdict, promise),
-            ("certified", f">= {decimals_down(self.epsilon_certified, 3)}", f"true epsilon, {sure(self.alpha)}"),
+            ("certified", f">= {self._certified}", f"true epsilon, {sure(self.alpha)}"),
             ("estimate", f"{self.epsilon_estimate:.3f}", "the epsilon that fits best: no bound"),
             ("e-value", f"{self.e_value:.3g}", "evidence against the claim: 1 is none"),
             ("runs", str(self.runs), self.tally.describe()),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from dprisk.auditing.code.outputs import as_objects
+from dprisk.auditing.evidence.counting import FEW_TOKENS, Counted, counted
 from dprisk.auditing.evidence.forms import shown
 from dprisk.auditing.evidence.views import (
-    NOTHING,
     Bins,
     Form,
     LowBits,
@@ -33,13 +33,13 @@ from dprisk.auditing.evidence.views import (
 )
 from dprisk.types import BoolArray, FloatArray, IntArray
 
-DOUBT = 0.1  # chance that a rate of right answers is taken to be too good, for each token
+DOUBTS = (0.1, 1e-3, 1e-6)  # chances that a rate of right answers is taken to be too good, for each token
+TIMES = (2, 4, 8, 16)  # that one record alone has shown a token before it is taken to be its own
 FEW_BINS, MANY_BINS, IN_A_BIN = 32, 512, 40
 PAIR_BINS, COARSE_BINS, MOST_COLUMNS, MOST_SUMMED = 16, 4, 8, 200
 TINY = 1e-15  # of a variance, beside which a smaller one is rounding
 SUMMED_RUNS = 20_000  # of vectors from which a direction is learned
-MOST_CELLS = 1 << 20  # tokens times records that are counted in a table
-FEW_TOKENS = 1 << 12  # between the smallest and the largest, for which there is an entry each in a table
+ALONE = ", of one record alone"  # behind the names of rules that go by what no other record has shown
 TRIED = 5000  # outputs on which pairs of entries are compared
 
 
@@ -89,7 +89,14 @@ class Bar:
 
 
 class Rule(ABC):
-    """Names a suspect for some outputs."""
+    """Names a suspect for some outputs.
+
+    It may do so more or less readily: each of its `grades` is an attacker of its own, the later the stricter. Of many
+    ways an output looks some tell a record by luck alone, and a ready attacker's wrong answers to these drown the few
+    that do tell; a strict one comes late. With both, neither matters.
+    """
+
+    grades: Sequence[str] = ("",)  # behind the name of the rule
 
     @property
     def is_silent(self) -> bool:
@@ -99,6 +106,15 @@ class Rule(ABC):
     @abstractmethod
     def answers(self, seen: Seen) -> IntArray:
         """The number of the record that each output speaks for; -1 to keep silent."""
+
+    def fared(self, seen: Seen, targets: IntArray) -> list[tuple[int, int]]:
+        """For each grade how often it answered, and was right."""
+        answers = self.answers(seen)
+        return [(int(np.count_nonzero(answers >= 0)), int(np.count_nonzero(answers == targets)))]
+
+    def at(self, grade: int) -> Rule:
+        """One grade by itself."""
+        return self
 
     @abstractmethod
     def groups(self, seen: Seen) -> IntArray:
@@ -116,6 +132,8 @@ class Lookup(Rule):
     view: View
     known: IntArray  # tokens in order
     named: IntArray  # the record that each stands for
+    grade: IntArray | None = None  # the strictest that answers on each; None if there is one only
+    grades: Sequence[str] = ("",)
 
     @property
     def is_silent(self) -> bool:
@@ -124,21 +142,45 @@ class Lookup(Rule):
     def answers(self, seen: Seen) -> IntArray:
         if self.is_silent:
             return np.full(len(seen), -1)
+        place = self._places(seen)
+        return np.where(place >= 0, self.named[place], -1)
+
+    def fared(self, seen: Seen, targets: IntArray) -> list[tuple[int, int]]:
+        if self.is_silent:
+            return [(0, 0)] * len(self.grades)
+        place = self._places(seen)
+        asked = np.flatnonzero(place >= 0)
+        place = place[asked]
+        right = self.named[place] == targets[asked]
+        if self.grade is None:
+            return [(asked.size, int(np.count_nonzero(right)))]
+        grade = self.grade[place]
+        counts = [np.bincount(some, minlength=len(self.grades))[::-1].cumsum()[::-1] for some in (grade, grade[right])]
+        return list(zip(*(count.tolist() for count in counts), strict=True))
+
+    def at(self, grade: int) -> Lookup:
+        if self.grade is None:
+            return self
+        strict = self.grade >= grade
+        return replace(self, known=self.known[strict], named=self.named[strict], grade=self.grade[strict])
+
+    def _places(self, seen: Seen) -> IntArray:
+        """The place of each output's token among those that are known; -1 if it is not."""
         tokens = seen.tokens(self.view)
         if self._table is not None:
             low, high = int(self.known[0]) - 1, int(self.known[-1]) + 1
             return np.asarray(self._table[np.clip(tokens, low, high) - low])
         place = np.minimum(np.searchsorted(self.known, tokens), self.known.size - 1)
-        return np.where(self.known[place] == tokens, self.named[place], -1)
+        return np.where(self.known[place] == tokens, place, -1)
 
     @cached_property
     def _table(self) -> IntArray | None:
-        """The record of each token from one before the first to one behind the last; None if these are many."""
+        """The place of each token from one before the first to one behind the last; None if these are many."""
         low, high = int(self.known[0]) - 1, int(self.known[-1]) + 1
         if high - low > FEW_TOKENS or max(-low, high) >= 2**63:
             return None
         found = np.full(high - low + 1, -1)
-        found[self.known - low] = self.named
+        found[self.known - low] = np.arange(self.known.size)
         return found
 
     def groups(self, seen: Seen) -> IntArray:
@@ -178,7 +220,7 @@ class Verbatim(Lookup):
     def of(self, suspects: IntArray) -> Verbatim:
         """The same for some records."""
         mine = np.isin(self.named, suspects)
-        return self if mine.all() else Verbatim(self.view, self.known[mine], self.named[mine])
+        return self if mine.all() else replace(self, known=self.known[mine], named=self.named[mine])
 
     def groups(self, seen: Seen) -> IntArray:
         return np.zeros(len(seen), dtype=np.int64)
@@ -187,27 +229,33 @@ class Verbatim(Lookup):
         return [f"the output is {shown(output)}, the record itself," for output in seen.outputs]
 
 
-Learned = dict[str, Rule]  # rules by the names of their attackers
+Learned = dict[str, Rule]  # rules by their names
 
 
 def rules(past: Past, known: Lookup, bar: Bar, low_bits: bool = True) -> Learned:
     """What every attacker has learned by now, beside one that is `known` before; one that has nothing is left out."""
     found: Learned = {"verbatim": known} if known.known.size else {}
     for name, view in (("value", Value()), ("form", Form()), *([("low bits", LowBits())] if low_bits else [])):
-        clear, only = _looked_up(view, past, bar, alone=True)
-        found |= {f"{name}, clearly": clear, f"{name}, of one record alone": only}
+        counts = counted(past.seen.tokens(view), past.records)
+        graded = name == "value"  # of the others there are few
+        found |= {f"{name}, clearly": _clear(view, counts, bar, graded), f"{name}{ALONE}": _alone(view, counts, graded)}
     numbers = past.seen.numbers
     if numbers is not None:
         most = max(2, min(MANY_BINS, numbers.size // IN_A_BIN))
         for name, bins in (("wide bins", min(FEW_BINS, most)), ("narrow bins", most)):
-            found[name] = _looked_up(Bins(numbers, bins), past, bar)[0]
+            found[name] = _looked_up(Bins(numbers, bins), past, bar, bins > FEW_BINS)
         found["edges"] = _edges(numbers, past.records)
     if (cut := coarse(past.seen, COARSE_BINS)) is not None:
-        found["coarsely"] = _looked_up(cut, past, bar)[0]
+        found["coarsely"] = _looked_up(cut, past, bar)
     columns = past.seen.entries
     if columns is not None:
         found |= _joint(columns, past, bar)
     return found
+
+
+def by_name(learned: Learned) -> dict[str, tuple[Rule, int]]:
+    """The attackers by their names: each grade of each rule."""
+    return {name + word: (rule, grade) for name, rule in learned.items() for grade, word in enumerate(rule.grades)}
 
 
 def verbatim(records: Sequence[Any]) -> Verbatim:
@@ -228,65 +276,42 @@ def _spellings(record: Any) -> list[Any]:
         return [plain, str(plain)]
 
 
-def _looked_up(view: View, past: Past, bar: Bar, alone: bool = False) -> tuple[Lookup, Lookup]:
-    """Tokens whose answers are clearly right more often than the claim allows, and those that one record alone showed.
-
-    The second only if `alone`: at least twice.
-    """
-    known, named, top, rest = counted(past.seen.tokens(view), past.records)
-    clear = _are_clear(top, rest, bar)
-    single = (top >= 2) & (rest == 0) if alone else np.zeros(known.size, dtype=bool)
-    return Lookup(view, known[clear], named[clear]), Lookup(view, known[single], named[single])
+def _looked_up(view: View, past: Past, bar: Bar, graded: bool = True) -> Lookup:
+    return _clear(view, counted(past.seen.tokens(view), past.records), bar, graded)
 
 
-def _are_clear(top: IntArray, rest: IntArray, bar: Bar) -> BoolArray:
+def _clear(view: View, counts: Counted, bar: Bar, graded: bool) -> Lookup:
+    """Tokens whose answers are clearly right more often than the claim allows."""
+    known, named, top, rest = counts
+    doubts = DOUBTS if graded else DOUBTS[:1]
+    grade = _grades([_are_clear(top, rest, bar, doubt) for doubt in doubts])
+    return _graded(Lookup(view, known, named, grade, ["", *(f", doubt {doubt:g}" for doubt in doubts[1:])]))
+
+
+def _alone(view: View, counts: Counted, graded: bool) -> Lookup:
+    """Tokens that one record alone has shown."""
+    known, named, top, rest = counts
+    times = TIMES if graded else TIMES[:1]
+    grade = _grades([(top >= least) & (rest == 0) for least in times])
+    return _graded(Lookup(view, known, named, grade, ["", *(f", {least} times" for least in times[1:])]))
+
+
+def _grades(answered: list[BoolArray]) -> IntArray:
+    """The last of ever stricter grades that answers on each token, -1 if none does."""
+    return np.asarray(np.sum(answered, axis=0, dtype=np.int64) - 1)
+
+
+def _graded(rule: Lookup) -> Lookup:
+    """Without tokens that no grade answers on."""
+    some = rule.at(0)
+    return some if len(rule.grades) > 1 else replace(some, grade=None)
+
+
+def _are_clear(top: IntArray, rest: IntArray, bar: Bar, doubt: float = DOUBTS[0]) -> BoolArray:
     """Whether so many right answers beside so many wrong ones are clearly more than the claim allows."""
     from scipy.special import betaincinv
 
-    return np.asarray(betaincinv(top, rest + 1, DOUBT) > bar.rate)
-
-
-def counted(tokens: IntArray, records: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Tokens seen at least twice, the record that showed each most often, how often, and how often others did."""
-    there = np.bincount(records) > 0
-    some, codes = np.flatnonzero(there), (np.cumsum(there) - 1)[records]
-    known, place, which = _grouped(tokens)
-    codes = codes if which is None else codes[which]
-    if known.size * some.size <= MOST_CELLS:
-        table = np.bincount(place * some.size + codes, minlength=known.size * some.size)
-        table = table.reshape(known.size, some.size)
-        top, total, named = table.max(axis=1, initial=0), table.sum(axis=1), some[table.argmax(axis=1)]
-    else:
-        cells, times = np.unique(place * some.size + codes, return_counts=True)
-        owner, who = np.divmod(cells, some.size)
-        order = np.lexsort((-times, owner))
-        first = order[np.flatnonzero(np.diff(owner[order], prepend=-1))]
-        known, total = known[owner[first]], np.bincount(owner, weights=times).astype(np.int64)[owner[first]]
-        named, top = some[who[first]], times[first]
-    again = total >= 2
-    return known[again], named[again], top[again], (total - top)[again]
-
-
-def _grouped(tokens: IntArray) -> tuple[IntArray, IntArray, IntArray | None]:
-    """Tokens in order, the place among them of some outputs, and which outputs these are; None for all.
-
-    Left out are outputs that a view has nothing to say about; and, where tokens are many, those seen once.
-    """
-    said = None if (tokens != NOTHING).all() else np.flatnonzero(tokens != NOTHING)
-    mine = tokens if said is None else tokens[said]
-    if mine.size == 0:
-        return mine, mine, said
-    low, high = int(mine.min()), int(mine.max())
-    if high - low < max(FEW_TOKENS, mine.size):
-        return low + np.arange(high - low + 1), mine - low, said
-    order = np.argsort(mine)
-    ordered = mine[order]
-    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-    times = np.diff(np.r_[starts, ordered.size])
-    again = times >= 2
-    which = order[np.repeat(again, times)]
-    place = np.repeat(np.arange(int(again.sum())), times[again])
-    return ordered[starts[again]], place, which if said is None else said[which]
+    return np.asarray(betaincinv(top, rest + 1, doubt) > bar.rate)
 
 
 def _edges(numbers: FloatArray, records: IntArray) -> Edges:
@@ -307,11 +332,11 @@ def _joint(columns: FloatArray, past: Past, bar: Bar) -> Learned:
     if len(columns) <= MOST_SUMMED and (direction := _direction(columns, past.records)) is not None:
         numbers = np.asarray(summed(columns, direction))
         most = max(2, min(MANY_BINS, numbers.size // IN_A_BIN))
-        found["weighted sum"] = _looked_up(Bins(numbers, most, direction), past, bar)[0]
+        found["weighted sum"] = _looked_up(Bins(numbers, most, direction), past, bar)
     pairs = list(combinations(range(min(len(columns), MOST_COLUMNS)), 2))
     if pairs:
         best = pairs[0] if len(pairs) == 1 else _telling(pairs, columns[:, :TRIED], past.records[:TRIED], bar)
-        found["two entries"] = _looked_up(TwoColumns(columns, best, PAIR_BINS), past, bar)[0]
+        found["two entries"] = _looked_up(TwoColumns(columns, best, PAIR_BINS), past, bar)
     return found
 
 

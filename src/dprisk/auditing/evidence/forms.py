@@ -22,7 +22,8 @@ def form_of(value: Any) -> str:
         return _row_form(value)
     if isinstance(value, tuple):
         kinds = sorted({_kind_of(part) for part in value})
-        inside = f" ({', '.join(kinds)})" if kinds and kinds != [USUAL] else ""
+        each = "each " if len(kinds) == 1 < len(value) else ""
+        inside = f" ({each}{', '.join(kinds)})" if kinds and kinds != [USUAL] else ""
         return f"has {len(value)} entr{'y' if len(value) == 1 else 'ies'}{inside}"
     if isinstance(value, str | bytes):
         return f"has {len(value)} {'characters' if isinstance(value, str) else 'bytes'}"

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from dprisk.auditing.certify.counts import Counts
 from dprisk.auditing.certify.portfolio import Answers
-from dprisk.auditing.evidence.attackers import Bar, Learned, Past, Rule, Verbatim, rules, verbatim
+from dprisk.auditing.evidence.attackers import ALONE, TIMES, Bar, Learned, Past, Verbatim, by_name, rules, verbatim
 from dprisk.auditing.evidence.coverage import Coverage, smallest_disclosure
 from dprisk.auditing.evidence.design import Design
 from dprisk.auditing.evidence.experiment import Attack, Experiment
@@ -27,10 +27,12 @@ from dprisk.types import AnyArray, IntArray
 
 ELSEWHERE = 3  # every third run is of everybody, where the main attacker suspects some only
 OTHER_PAIR = 2  # every second run is of another pair of neighbours, where there are some
+OWN = f"value{ALONE}"  # sees whatever one record alone gives, if it is the same each time
+BY_BITS = 0.5  # of its weight for a witness in the last bits of numbers, since these also tell how large they are
 PLAINEST = (
     "verbatim",
-    "form, of one record alone",
-    "value, of one record alone",
+    f"form{ALONE}",
+    OWN,
     "value, clearly",
     "edges",
     "wide bins",
@@ -69,7 +71,7 @@ class Portfolio(Experiment[Answers]):
         if others is None:
             others = () if main.size == len(records) else (np.arange(len(records)),)
         first = cls(main, records, epsilon, others, low_bits).after(pilot)
-        names = sorted({name for known in first.learned for name in known})
+        names = sorted({name for known in first.learned for name in by_name(known)})
         return replace(first, names=tuple(names))
 
     def after(self, past: Past) -> Portfolio:
@@ -132,13 +134,18 @@ class Portfolio(Experiment[Answers]):
                 continue
             seen, truth = (all_seen, drawn) if mine.size == drawn.size else (all_seen.take(mine), drawn[mine])
             main = self.main.tally(seen.outputs, truth) if number == 0 else self.main.nothing
-            parts = {
-                name: {suspects.size: _counts(known[name], seen, self.universe[truth], suspects.size)}
-                for name in self.names
-                if name in known
-            }
+            parts = self._counted(known, seen, self.universe[truth], suspects.size)
             total = total + Answers(0, main, parts)
         return total
+
+    def _counted(self, known: Learned, seen: Seen, targets: IntArray, size: int) -> dict[str, dict[int, Counts]]:
+        """How often each attacker answered, and was right."""
+        fared = {
+            name + word: {size: Counts(targets.size, answered, right, size)}
+            for name, rule in known.items()
+            for word, (answered, right) in zip(rule.grades, rule.fared(seen, targets), strict=True)
+        }
+        return {name: fared[name] for name in self.names if name in fared}
 
     @property
     def nothing(self) -> Answers:
@@ -176,38 +183,47 @@ class Portfolio(Experiment[Answers]):
         for name in sorted(names, key=lambda name: PLAINEST.index(name) if name in PLAINEST else len(PLAINEST)):
             sizes = tally.others[name]
             best = max(sizes, key=lambda size: sizes[size].correct, default=0)
-            for suspects, known in zip(self.sources, self.learned, strict=True):
+            for suspects, known in zip(self.sources, map(by_name, self.learned), strict=True):
                 if suspects.size == best and name in known:
-                    witness = witness_of(name, known[name], past.of(suspects), self.records)
+                    rule, grade = known[name]
+                    witness = witness_of(name, rule.at(grade), past.of(suspects), self.records)
                     if witness is not None:
                         found.setdefault((suspects.tobytes(), witness.times, witness.other_times), witness)
-        return sorted(found.values(), key=lambda witness: -witness.against(self.epsilon))
+
+        def weight(witness: Witness) -> float:
+            return witness.against(self.epsilon) * (BY_BITS if witness.attacker.startswith("low bits") else 1)
+
+        return sorted(found.values(), key=weight, reverse=True)
 
     def coverage(
         self, tally: Answers, claim: ApproxDP, alpha: float, anytime: bool, rounds: list[int], records: IntArray
     ) -> Coverage:
-        """What was looked at, and the rarest disclosure that would have been found among the main suspects."""
-        size, share = self.main.size, tally.main.runs / max(1, tally.runs)
-        mine = [round(runs * share) for runs in rounds]
+        """What was looked at, and the rarest disclosure of any one record that would have been found.
 
-        def convicts(right: int) -> bool:
-            counts = {name: {size: Counts(tally.main.runs, 0, 0, size)} for name in self.names}
-            counts[self.names[0]] = {size: Counts(max(right, tally.main.runs), right, right, size)}
-            nothing = Counts(tally.main.runs, 0, 0, size)
-            return Answers(tally.runs, nothing, counts).refutes(claim.epsilon, claim.delta, alpha, anytime)
+        Where all records are run, but some more often, it is that of a record which is not among these.
+        """
+        suspects = self.sources[-1] if self._everybody else self.main.universe
+        size, share = suspects.size, tally.main.runs / max(1, tally.runs)
+        mine = [int(runs * (1 - share if self._everybody else share)) for runs in rounds]
+        pilot = max(0, records.size - sum(rounds))
+        before = np.bincount(records[:pilot], minlength=len(self.records))[suspects].min()
 
-        seen, pilot = np.count_nonzero(np.bincount(records)), records.size - sum(rounds)
-        smallest = smallest_disclosure(mine, size, max(0, pilot) / size, convicts) if self.names else None
-        return Coverage(int(seen), len(self.records), tally.runs, max(0, pilot), ("main", *self.names), smallest, size)
+        def convicts(name: str, right: int) -> bool:
+            more = Answers(0, self.main.nothing, {name: {size: Counts(right, right, right, size)}})
+            return (tally + more).refutes(claim.epsilon, claim.delta, alpha, anytime)
+
+        found = [
+            smallest_disclosure(mine, size, int(before), times, partial(convicts, OWN + word))
+            for times, word in zip(TIMES, self.learned[0][OWN].grades, strict=True)
+        ]
+        smallest = min((least for least in found if least is not None), default=None)
+        seen = np.count_nonzero(np.bincount(records))
+        return Coverage(int(seen), len(self.records), tally.runs, pilot, ("main", *self.names), smallest, size)
+
+    @property
+    def _everybody(self) -> bool:
+        """Whether all records are run, but those of the main attacker more often."""
+        return len(self.others) == 1 and self.others[0].size == len(self.records)
 
     def to_dict(self) -> dict[str, Any]:
         return self.main.to_dict() | {"learners": list(self.names)}
-
-
-def _counts(rule: Rule, seen: Seen, targets: IntArray, suspects: int) -> Counts:
-    """How often a rule answered, and was right."""
-    if rule.is_silent:
-        return Counts(targets.size, 0, 0, suspects)
-    answers = rule.answers(seen)
-    answered, right = np.count_nonzero(answers >= 0), np.count_nonzero(answers == targets)
-    return Counts(targets.size, int(answered), int(right), suspects)

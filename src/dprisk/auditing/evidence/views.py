@@ -139,6 +139,8 @@ class LowBits(View):
 
     def tokens(self, seen: Seen) -> IntArray:
         outputs = seen.outputs
+        if outputs.dtype.kind == "b":
+            return np.full(len(outputs), NOTHING)
         if outputs.dtype.kind not in "iuf":
             return _by_kind(outputs, _last_bit, lambda others: np.full(len(others), NOTHING))
         finest = np.full(len(outputs), -NOTHING)
