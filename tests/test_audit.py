@@ -32,6 +32,7 @@ from dprisk.auditing import (
 )
 from dprisk.auditing.certify.anytime import log_e_value
 from dprisk.auditing.certify.counts import Counts
+from dprisk.auditing.certify.portfolio import Answers
 from dprisk.auditing.running import plan
 from dprisk.auditing.running.workers import RETRIES
 from dprisk.cli.audit import _records
@@ -185,8 +186,9 @@ def test_false_alarms_at_the_boundary_are_as_rare_as_promised(
     for seed in range(audits):
         seen: list[bool] = []
 
-        def look(counts: Counts, _: int, seen: list[bool] = seen) -> None:
-            seen.append(stop_early and log_e_value(counts, 1.0) >= -math.log(alpha))
+        def look(tally: Counts | Answers, _: int, seen: list[bool] = seen) -> None:
+            evidence = log_e_value(tally, 1.0) if isinstance(tally, Counts) else tally.log_e_value(1.0, 0.0)
+            seen.append(stop_early and evidence >= -math.log(alpha))
 
         report = audit(
             subject, 1.0, records=records, runs=500, alpha=alpha, seed=seed, stop_early=stop_early, watch=look
@@ -202,11 +204,11 @@ def test_false_alarms_at_the_boundary_are_as_rare_as_promised(
 
 
 def gaussian(record: float, rng: Rng) -> float:
-    return record + rng.normal()
+    return round(1024 * (record + rng.normal())) / 1024
 
 
 def half_gaussian(record: float, rng: Rng) -> float:
-    return record + rng.normal(scale=0.5)
+    return round(1024 * (record + rng.normal(scale=0.5))) / 1024
 
 
 @pytest.mark.slow

@@ -242,8 +242,8 @@ def test_vectors_with_correlated_entries_are_certified() -> None:
     usual = audit(target, claim, runs=30_000)
     classified = audit(target, claim, runs=30_000, look=Look(scorer=Logistic()))
     assert frequencies.epsilon_certified < 0.2
-    assert 0.7 < usual.epsilon_certified < 1.0
-    assert 0.7 < classified.epsilon_certified < 1.0
+    assert 0.65 < usual.epsilon_certified < 1.0
+    assert 0.65 < classified.epsilon_certified < 1.0
     assert usual.design.to_dict()["evidence"] == "densities learned in pilot runs"
 
 

@@ -162,7 +162,7 @@ def test_an_audit_ends_in_time_with_what_it_has(n_jobs: int) -> None:
     started = time.perf_counter()
     running = Running(n_jobs, seconds=3.0)
     report = audit(hangs_after_a_while, 1.0, records=[0, 1], runs=10_000_000, running=running)
-    assert time.perf_counter() - started < 10
+    assert time.perf_counter() - started < 30  # and not until a call comes back
     assert 0 < report.runs < 10_000_000
     assert report.anytime
     assert f"was up after {report.runs} of 10000000 runs" in report.sentence()
