@@ -304,7 +304,7 @@ def main() -> None:
     with ProcessPoolExecutor(given.jobs) as pool, eight_workers() as pools:
         for setting in (*settings(), *of_workers(pools)):
             if any(word in setting.name for word in given.only):
-                alone = given.jobs == 1 or setting.name.startswith("workers")
+                alone = given.jobs == 1 or setting.running.executor is not None  # which cannot be sent to others
                 good &= told(setting, audits, None if alone else pool)
     print("All rates are what alpha allows." if good else "Some rates are too high.")
     raise SystemExit(0 if good else 1)
