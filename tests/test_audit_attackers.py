@@ -1,14 +1,19 @@
 """How attackers count what they saw, against counting one by one."""
 
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dprisk import audit
+from dprisk.auditing import as_target
 from dprisk.auditing.evidence.attackers import Lookup
 from dprisk.auditing.evidence.counting import counted
 from dprisk.auditing.evidence.views import NOTHING, Seen, Value
+from dprisk.types import FloatArray, IntArray
 
 SMALL, LARGE = st.integers(-3, 3), st.sampled_from([-(2**63), -(2**63) + 1, -5, 0, 7, 2**40, 2**63 - 2, 2**63 - 1])
 TOKENS = st.one_of(SMALL, LARGE, st.just(NOTHING))
@@ -32,3 +37,56 @@ def test_a_lookup_names_what_its_token_stands_for(known: dict[int, int], outputs
     rule = Lookup(Value(), tokens, np.array([known[token] for token in sorted(known)], dtype=np.int64))
     found = rule.answers(Seen(np.array(outputs, dtype=np.int64))).tolist()
     assert found == [known.get(output, -1) for output in outputs]
+
+
+@given(
+    st.dictionaries(SMALL, st.tuples(st.integers(0, 2), st.integers(0, 3)), min_size=1),
+    st.lists(st.tuples(TOKENS, st.integers(0, 2)), min_size=1),
+)
+def test_every_grade_counts_its_own_answers(known: dict[int, tuple[int, int]], runs: list[tuple[int, int]]) -> None:
+    tokens = np.array(sorted(known), dtype=np.int64)
+    named, grade = (np.array([known[token][part] for token in sorted(known)], dtype=np.int64) for part in range(2))
+    rule = Lookup(Value(), tokens, named, grade, ["", "2", "3", "4"])
+    outputs, targets = (np.array(part, dtype=np.int64) for part in zip(*runs, strict=True))
+    for place, counts in enumerate(rule.fared(Seen(outputs), targets)):
+        told = [(known[output][0], target) for output, target in runs if output in known and known[output][1] >= place]
+        assert counts == (len(told), sum(name == target for name, target in told))
+        answers = rule.at(place).answers(Seen(outputs))
+        assert (int(np.count_nonzero(answers >= 0)), int(np.count_nonzero(answers == targets))) == counts
+
+
+def rounded_laplace(record: IntArray, rng: np.random.Generator) -> FloatArray:
+    return np.round(record + rng.laplace(scale=2.0, size=len(record)), 1)
+
+
+def with_a_sentinel(probability: float) -> Callable[..., FloatArray]:
+    """Such noise, but record 1 is a value of its own now and then."""
+
+    def code(record: IntArray, rng: np.random.Generator) -> FloatArray:
+        rarely = rng.random(len(record)) < probability
+        return np.where((np.asarray(record) == 1) & rarely, 0.37, rounded_laplace(record, rng))
+
+    return code
+
+
+@pytest.mark.slow
+def test_a_rare_value_is_found_among_many_that_tell_by_luck() -> None:
+    for seed in range(5):
+        target = as_target(with_a_sentinel(0.003), [0, 1], batch=True)
+        report = audit(target, 0.5, runs=100_000, seed=seed)
+        assert report.verdict == "violated"
+        assert report.witnesses[0].what == "the output is 0.37"
+
+
+@pytest.mark.slow
+def test_what_coverage_says_would_have_been_found_is_found() -> None:
+    """With a chance of 95 %; fewer than 32 of 40 have one of 2e-4."""
+    honest = as_target(rounded_laplace, [0, 1], batch=True)
+    found = 0
+    for seed in range(40):
+        coverage = audit(honest, 0.5, runs=20_000, alpha=1e-3, seed=seed).coverage
+        assert coverage is not None
+        assert coverage.smallest is not None
+        leaking = as_target(with_a_sentinel(coverage.smallest), [0, 1], batch=True)
+        found += audit(leaking, 0.5, runs=20_000, alpha=1e-3, seed=100 + seed).verdict == "violated"
+    assert found >= 32
