@@ -22,7 +22,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from dprisk.auditing import as_target, central, recorded
+from dprisk.auditing import as_target, audit, central, recorded
 from dprisk.auditing.code import adapters
 from dprisk.auditing.code.outputs import as_outputs
 from dprisk.auditing.code.randomness import kept
@@ -698,6 +698,21 @@ def test_quick_ways_to_stack_outputs_change_nothing(outputs: list[Any], wanted: 
 def test_numbers_beyond_64_bits_stay_exact_in_rows() -> None:
     assert as_outputs([[2**70, 1], [2**70 + 1, 1]]).tolist() == [(2**70, 1), (2**70 + 1, 1)]
     assert as_outputs([2**70, 2**70 + 1]).tolist() == [2**70, 2**70 + 1]
+
+
+def slow(record: int, rng: np.random.Generator) -> int:
+    time.sleep(0.0005 * record)
+    return int(rng.integers(2))
+
+
+@pytest.mark.slow
+def test_time_is_an_output_on_request() -> None:
+    assert audit(slow, 1.0, records=[0, 1], runs=2000).verdict == "consistent with the claim"
+    target = as_target(slow, [0, 1], timing=True)
+    assert not target.reproducible
+    assert audit(target, 1.0, runs=2000).verdict == "violated"
+    with pytest.raises(TargetError, match="leave out timing, or batch"):
+        as_target(slow, [0, 1], timing=True, batch=True)
 
 
 class Foreign:

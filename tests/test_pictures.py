@@ -16,7 +16,22 @@ from matplotlib import pyplot
 from matplotlib.text import Annotation, Text
 from PIL import Image
 
-from dprisk import GRR, OLH, OUE, SUE, Laplace, Prior, PureDP, SubsetSelection, Sweep, Threat, assess, calibrate, sweep
+from dprisk import (
+    GRR,
+    OLH,
+    OUE,
+    SUE,
+    Laplace,
+    Prior,
+    PureDP,
+    SubsetSelection,
+    Sweep,
+    Threat,
+    assess,
+    audit,
+    calibrate,
+    sweep,
+)
 from dprisk.errors import DpriskError
 from dprisk.mechanisms import SHE
 from dprisk.pictures import Bar, Bars, Curve, Curves, Panel, draw, write
@@ -271,3 +286,12 @@ def test_a_long_heading_is_not_cut() -> None:
     assert "\n" in ax.get_title("left")
     assert title.get_window_extent().x1 <= figure.bbox.x1
     assert title.get_window_extent().y1 <= figure.bbox.y1
+
+
+def test_the_curve_of_an_audit_is_drawn() -> None:
+    report = audit(GRR(5, 1.0), runs=5000)
+    (panel,) = report.picture().panels
+    found, claimed = panel.curves
+    assert dict(zip(found.x, found.y, strict=True)) == dict(report.curve(found.x))
+    assert set(claimed.y) == {1.0}
+    assert report.plot().get_xscale() == "log"

@@ -17,6 +17,8 @@ from dprisk.auditing.evidence.experiment import Attack, Experiment
 from dprisk.auditing.evidence.witness import Witness
 from dprisk.errors import fail
 from dprisk.guarantees import ApproxDP
+from dprisk.pictures.drawing import draw
+from dprisk.pictures.picture import GREY, Curve, Curves, Panel, colour
 from dprisk.rounding import decimals_down, decimals_up, significant_down, sure
 
 DELTAS = (0.0, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)  # of the curve in JSON
@@ -88,6 +90,18 @@ class AuditReport(Answer):
             best = max(best, self.design.certified(self.tally, share, delta, self.anytime))
             found.append((delta, best))
         return found[::-1]
+
+    def picture(self) -> Curves:
+        """What `plot` draws, as plain data."""
+        deltas, epsilons = zip(*self.curve([delta for delta in DELTAS if delta > 0]), strict=True)
+        found = Curve("certified", deltas, epsilons, colour(0), bold=True)
+        claim = self.claim.epsilon
+        claimed = Curve(f"claimed: {claim:g}", deltas, (claim,) * len(deltas), GREY, dashed=True)
+        return Curves(f"The true epsilon of {self.name} is at least", "delta", (Panel("", (found, claimed)),), True)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the certificates over delta, beside the claimed epsilon, with matplotlib; returns the axes."""
+        return draw(self.picture(), ax)
 
     @cached_property
     def epsilon_estimate(self) -> float:

@@ -63,6 +63,7 @@ def audit_command() -> Command:
             option("batch", bool, "The code takes many records at once and returns an output for each."),
             option("timeout", float, "How many seconds one call may take."),
             option("failures", bool, "Take an exception, or a call that takes too long, as an output."),
+            option("timing", bool, "Look at how long each call takes, too."),
             option(
                 "outputs", FILE, "Instead of code: a CSV file of recorded runs, with columns `record` and `output`."
             ),
@@ -231,6 +232,7 @@ def _mechanism(given: Options, prior: Prior | None, survey: Survey | None) -> Me
         ("family", "a mechanism is its own"),
         ("batch", "a mechanism always does that"),
         ("failures", "a mechanism does not fail"),
+        ("timing", "a mechanism is drawn in blocks"),
     ):
         require(given[name] in (None, False), f"{flag(name)} is for code; {instead}.")
     size = given["size"] if prior is None else prior.size
@@ -255,7 +257,7 @@ def _code(given: Options, prior: Prior | None, records: list[Any] | None) -> tup
     if records is None and prior is not None and prior.labels is not None:
         records = list(prior.labels)
     require(records is not None or brings_its_own, "--records is missing, as in --records 0..9.")
-    target = as_target(given["code"], records, batch=given["batch"], failures=given["failures"])
+    target = as_target(given["code"], records, batch=given["batch"], failures=given["failures"], timing=given["timing"])
     return target, None if given["family"] is None else _family(given, list(target.records))
 
 

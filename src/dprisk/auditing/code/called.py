@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import sys
+import time
 import traceback
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import nullcontext
@@ -36,8 +37,9 @@ PACKAGE = Path(__file__).parents[2]
 class CodeTarget(Target):
     """Code that is run as a black box: a function of one record, or of a list of them (`batch`).
 
-    With `failures` an exception, or a call that takes too long, is an output like any other. It can be sent to other
-    processes if the code can; code named by text always can.
+    With `failures` an exception, or a call that takes too long, is an output like any other; with `timing` an output
+    is a pair of what was returned and the seconds that it took. It can be sent to other processes if the code can; code
+    named by text always can.
     """
 
     name: str
@@ -48,6 +50,7 @@ class CodeTarget(Target):
     post: Callable[[Any], Any] | None = None
     timeout: float | None = None
     failures: bool = False
+    timing: bool = False
     claim: Guarantee | None = None
     reproducible: bool = True
     note: str = ""
@@ -64,6 +67,11 @@ class CodeTarget(Target):
             object.__setattr__(self, "timeout", as_timeout(self.timeout))
         if self.failures and self.batch:
             fail("A batch that fails gives no outputs at all: leave out failures, or batch.", TargetError)
+        if self.timing and self.batch:
+            fail("A batch takes one time for all its outputs: leave out timing, or batch.", TargetError)
+        if self.timing:
+            object.__setattr__(self, "reproducible", False)
+            object.__setattr__(self, "note", "How long a call takes is different each time.")
 
     def load(self) -> None:
         """Find the code."""
@@ -146,11 +154,15 @@ class CodeTarget(Target):
                 and code.__code__.co_varnames[1:2] == (place,)
                 and not (self.batch or self.post or given or code.__code__.co_kwonlyargcount)
             ):
-                return _Caught(code) if self.failures else code, itertools.repeat(generator)  # by position, faster
+                return self._wrapped(code), itertools.repeat(generator)  # by position, faster
             given[place] = generator
         function = partial(function, **given) if given else function
         function = function if self.post is None else _Then(function, self.post)
-        return (_Caught(function) if self.failures else function,)
+        return (self._wrapped(function),)
+
+    def _wrapped(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        function = _Caught(function) if self.failures else function
+        return _Timed(function) if self.timing else function
 
     @cached_property
     def _resolved(self) -> tuple[Any, Adapted | None, str | None]:
@@ -198,6 +210,18 @@ class _Caught:
             return Failure("out of time")
         except Exception as problem:
             return Failure(type(problem).__name__)
+
+
+@dataclass(frozen=True)
+class _Timed:
+    """A function whose outputs come with the seconds that they took."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, *arguments: Any) -> tuple[Any, float]:
+        started = time.perf_counter()
+        output = self.function(*arguments)
+        return output, time.perf_counter() - started
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,7 @@ def as_target(
     post: Callable[[Any], Any] | None = None,
     timeout: float | None = None,
     failures: bool = False,
+    timing: bool = False,
     name: str | None = None,
 ) -> Target:
     """Anything that can be audited, as a `Target`.
@@ -86,7 +87,8 @@ def as_target(
     none. `post` is applied to each output. `timeout` limits each run (with `batch` each block) to that many seconds,
     and one quarter more at most; it needs the main thread of a process on a system with timers, and cannot stop code
     that does not come back to Python. A run that fails or takes too long ends the audit; with `failures` it is an
-    output like any other, for whoever sees that it failed may learn from it.
+    output like any other, for whoever sees that it failed may learn from it. With `timing` an output is a pair: what
+    the code returned, and the seconds that it took.
 
     >>> target = as_target(lambda record, rng: record + rng.normal(), records=2)
     >>> target.sample(np.array([0, 1, 1]), np.random.default_rng(0)).shape
@@ -97,7 +99,7 @@ def as_target(
     promise = None if claim is None else as_guarantee(claim)
     if isinstance(code, Target | Mechanism):
         return _relabelled(
-            _whole(code, records, not (batch or parameters or post or timeout or failures)), promise, name
+            _whole(code, records, not any((batch, parameters, post, timeout, failures, timing))), promise, name
         )
     shown = reference.text if reference else name_of(code)
     made = _from_code(code, shown, listed_records(records), parameters, batch)
@@ -108,6 +110,7 @@ def as_target(
         post=post,
         timeout=timeout,
         failures=failures,
+        timing=timing,
         claim=promise or made.claim,
         pairs=records.pairs if isinstance(records, Neighbours) else None,
     )
