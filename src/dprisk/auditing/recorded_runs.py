@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,10 +12,17 @@ from dprisk.auditing.code.comparison import require_outputs
 from dprisk.auditing.code.randomness import block_generator
 from dprisk.auditing.code.recordings import Recorded
 from dprisk.auditing.code.target import versions
+from dprisk.auditing.evidence.attackers import Past
+from dprisk.auditing.evidence.portfolio import Portfolio
 from dprisk.auditing.evidence.suspects import Wanted, learned_design
+from dprisk.auditing.evidence.views import Seen
 from dprisk.auditing.report import AuditReport
+from dprisk.auditing.run import with_findings
+from dprisk.auditing.running.plan import Outcome
 from dprisk.errors import InputFileError, require
 from dprisk.guarantees import Guarantee
+
+PARTS = 8  # of the runs that count, between which attackers learn
 
 
 def audit_recorded(runs: Recorded, claim: float | Guarantee, *, alpha: float = 0.01, seed: int = 0) -> AuditReport:
@@ -23,6 +31,7 @@ def audit_recorded(runs: Recorded, claim: float | Guarantee, *, alpha: float = 0
     A random half of the runs is learned from. Of the others, runs of suspects drawn at random are used up one by one,
     until none is left of one of them. So each run that is used has a uniform suspect, given those before, whatever was
     recorded; when they end depends on the suspects drawn, so the certificate is the one that holds at any moment.
+    Attackers look at them part by part, and learn from each part before the next.
     """
     started = time.perf_counter()
     terms = Terms(as_claim(claim), alpha=alpha, seed=seed)
@@ -44,7 +53,23 @@ def audit_recorded(runs: Recorded, claim: float | Guarantee, *, alpha: float = 0
         suspect = int(rng.integers(design.size))
         drawn.append((suspect, waiting[suspect].pop()))
     truth, used = np.array(drawn, dtype=np.int64).reshape(-1, 2).T
-    counts = design.tally(outputs[used], truth) if used.size else design.nothing
-    told = {"name": runs.name, "size": runs.size, "recorded": int(codes.size), "versions": versions()}
-    seconds = time.perf_counter() - started
-    return AuditReport(told, terms.claim, counts, design, terms.alpha, counts.runs, True, terms.seed, seconds)
+    past = Past(Seen(outputs[learn]), codes[learn])
+    begun = Portfolio.begun(design, runs.labels, terms.claim.epsilon, past, others=())
+    found = Outcome(begun.nothing, begun, past)
+    for part in np.array_split(np.arange(used.size), PARTS) if used.size else ():
+        found = found.learned()
+        new = Past(Seen(outputs[used[part]]), codes[used[part]])
+        tally = found.tally + found.design.judged(new.seen, truth[part])
+        found = replace(found, tally=tally, recent=(*found.recent, new))
+    report = AuditReport(
+        target={"name": runs.name, "size": runs.size, "recorded": int(codes.size), "versions": versions()},
+        claim=terms.claim,
+        tally=found.tally,
+        design=found.design,
+        alpha=terms.alpha,
+        planned=found.tally.runs,
+        anytime=True,
+        seed=terms.seed,
+        seconds=time.perf_counter() - started,
+    )
+    return with_findings(report, found)

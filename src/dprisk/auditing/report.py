@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from dprisk.answers import Answer, Row
 from dprisk.auditing.certify.claim import Consequence
-from dprisk.auditing.certify.counts import Counts, as_delta
+from dprisk.auditing.certify.counts import Counts, as_delta, rate
 from dprisk.auditing.certify.portfolio import Answers
 from dprisk.auditing.evidence.coverage import Coverage
 from dprisk.auditing.evidence.experiment import Attack, Experiment
@@ -132,11 +132,12 @@ class AuditReport(Answer):
         """Violated if the certified epsilon is above the claim; undecided if there was too little to go by.
 
         That is so if runs are missing, no answer was given, or so many answers could not refute the claim even if
-        all were correct.
+        all were correct, or code that gives away one of the suspects in every run would not have been found.
         """
         if self.epsilon_certified > self.claim.epsilon:
             return "violated"
         able = self.design.able(self.tally, self.claim, self.alpha, self.anytime)
+        able = able and (self.coverage is None or self.coverage.able)
         return "consistent with the claim" if able and self.runs >= self.planned else "undecided"
 
     def attack(self) -> Attack:
@@ -159,16 +160,34 @@ class AuditReport(Answer):
             claim = f"{self.claim.told} (tested as {claim})"
         certified = f"its true epsilon is at least {self._certified} ({sure(self.alpha)})"
         if self.verdict == "violated":
-            seen = "".join(f" {witness.sentence()}" for witness in self.witnesses[:1])
-            return f"{self.name} breaks its promise of {claim}: {certified}.{seen}"
+            early = "; it may be far larger, for the audit stopped there" if self.runs < self.planned else ""
+            seen = self.witnesses[0].sentence() if self.witnesses else self._pooled()
+            return f"{self.name} breaks its promise of {claim}: {certified}{early}.{seen and ' '}{seen}"
         if self.verdict == "undecided":
-            why = (
-                "too few to refute it, whatever they show" if self.runs >= self.planned else "the audit did not finish"
-            )
-            return f"Undecided: {self.runs} runs of {self.name} say nothing of {claim} ({why}); {certified}."
+            why = "so few might miss a gross leak" if self.runs >= self.planned else "the audit did not finish"
+            return f"Undecided: {self.runs} runs of {self.name} do not settle {claim} ({why}); {certified}."
         looked = f" {self.coverage.sentence()}" if self.coverage else ""
         found = f"{self.runs} runs of {self.name} are consistent with {claim}, which is no proof of it"
         return f"{found}; {certified}.{looked}"
+
+    def _pooled(self) -> str:
+        """What shows the violation where no kind of output does by itself; empty under a threat."""
+        if not isinstance(self.tally, Counts | Answers):
+            return ""
+        epsilon, delta = self.claim.epsilon, self.claim.delta
+        counts = self.tally if isinstance(self.tally, Counts) else self.tally.pooled(epsilon, delta)
+        chance = rate(epsilon - math.log(counts.size - 1))
+        if delta == 0:
+            return (
+                f"Of {counts.answered:,} answers to which of {counts.size} records it was {counts.correct:,} were "
+                f"right; the claim allows {chance * counts.answered:,.0f} on average."
+            )
+        allowed = chance / (1 - chance) * counts.wrong + delta * counts.runs
+        return (
+            f"In {counts.runs:,} runs the attacker named the record, one of {counts.size}, rightly {counts.correct:,} "
+            f"times and wrongly {counts.wrong:,} times; beside so many wrong answers the claim allows {allowed:,.0f} "
+            "right ones on average."
+        )
 
     @property
     def _certified(self) -> str:

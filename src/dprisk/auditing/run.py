@@ -89,16 +89,21 @@ def audit(
         seconds=time.perf_counter() - started,
         notes=tuple(_notes(found, terms, running, ended)),
     )
-    if report.verdict == "violated":
-        learned = found.learned()
-        witnesses = learned.design.witnesses(found.tally, terms.claim, terms.alpha, learned.past)
-        report = replace(report, witnesses=witnesses)
-    else:
-        how = terms.claim, terms.alpha, report.anytime, list(found.all_rounds), found.records
-        report = replace(report, coverage=found.design.coverage(found.tally, *how))
+    report = with_findings(report, found)
     if found.interrupted:
         raise AuditInterrupted(report, running.store)
     return report
+
+
+def with_findings(report: AuditReport, found: Outcome) -> AuditReport:
+    """The same with what gives the code away, or else with what was looked at."""
+    if report.verdict == "violated":
+        learned = found.learned()
+        return replace(
+            report, witnesses=learned.design.witnesses(found.tally, report.claim, report.alpha, learned.past)
+        )
+    how = report.claim, report.alpha, report.anytime, list(found.all_rounds), found.records
+    return replace(report, coverage=found.design.coverage(found.tally, *how))
 
 
 @contextmanager

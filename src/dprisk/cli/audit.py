@@ -58,7 +58,7 @@ def audit_command() -> Command:
     sections = of_entries(MECHANISMS) | {
         "Or your code": [
             click.Argument(["code"], required=False, metavar="[PACKAGE.MODULE:FUNCTION]"),
-            option("records", str, "The possible records of the code, as in 0..9 or low,middle,high."),
+            option("records", str, "Records, any two of which the claim is about, as in 0..9 or low,middle,high."),
             name_in(MECHANISMS, "family", "The mechanism that the code claims to be, at the epsilon of the --claim."),
             option("batch", bool, "The code takes many records at once and returns an output for each."),
             option("timeout", float, "How many seconds one call may take."),

@@ -94,9 +94,14 @@ class Answers:
         return sorted((name for name in logs if logs[name] >= -math.log(alpha)), key=lambda name: -logs[name])
 
     def estimate(self, delta: float) -> float:
-        """The plug-in estimate of the attacker with the largest certificate; not a bound."""
-        most = max(self._all, key=lambda parts: anytime_epsilon_of_several([parts], 0.5, delta))
+        """The plug-in estimate of the attacker with the largest certificate, at a small alpha; not a bound."""
+        most = max(self._all, key=lambda parts: anytime_epsilon_of_several([parts], 0.01, delta))
         return max(epsilon_estimate(counts, delta) for counts in most)
+
+    def pooled(self, epsilon: float, delta: float) -> Counts:
+        """The counts of the attacker with most evidence against a claim, where it had most answers."""
+        logs = log_e_values(self._all, epsilon, delta)
+        return max(self._all[int(logs.argmax())], key=lambda counts: counts.answered)
 
     @property
     def _all(self) -> list[list[Counts]]:

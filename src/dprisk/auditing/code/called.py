@@ -136,7 +136,8 @@ class CodeTarget(Target):
             else f"raised {type(problem).__name__}: {' '.join(str(problem).split())}"
         )
         again = "The same audit with the same seed runs into it again. " if self.reproducible else ""
-        leak = "" if self.batch else "Who sees that it failed may learn from it: with failures=True that is an output."
+        learn = "Who sees that it failed may learn from it: with failures=True (--failures) that is an output."
+        leak = "" if self.batch else learn
         message = f"{self.name} on {where} {what}{_place(problem)}. {again}{leak}".strip()
         return AuditedCodeError(message, record, numbers.tolist(), seed)
 

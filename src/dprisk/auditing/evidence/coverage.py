@@ -23,7 +23,8 @@ class Coverage:
 
     `smallest` is the least probability with which one record alone may give an output, always the same, so that it
     would have been found with a chance of 95 %; None if none would have been. It holds for each of `suspects` records:
-    for all that were given, unless these are pairs of neighbours.
+    for all that were given, unless these are pairs of neighbours. `able` tells whether any disclosure of a suspect
+    whom the main attacker looks at would have been found.
     """
 
     records: int
@@ -33,6 +34,7 @@ class Coverage:
     attackers: tuple[str, ...]
     smallest: float | None
     suspects: int
+    able: bool
 
     def sentence(self) -> str:
         """In words."""

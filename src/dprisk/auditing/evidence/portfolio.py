@@ -28,7 +28,7 @@ from dprisk.types import AnyArray, IntArray
 ELSEWHERE = 3  # every third run is of everybody, where the main attacker suspects some only
 OTHER_PAIR = 2  # every second run is of another pair of neighbours, where there are some
 OWN = f"value{ALONE}"  # sees whatever one record alone gives, if it is the same each time
-BY_BITS = 0.5  # of its weight for a witness in the last bits of numbers, since these also tell how large they are
+BY_BITS = 0.1  # of its weight for a witness in the last bits of numbers, since these also tell how large they are
 PLAINEST = (
     "verbatim",
     f"form{ALONE}",
@@ -171,10 +171,13 @@ class Portfolio(Experiment[Answers]):
     def witnesses(self, tally: Answers, claim: ApproxDP, alpha: float, past: Past) -> tuple[Witness, ...]:
         """What each learner saw whose evidence against the claim is large by itself; the same outputs once.
 
-        Where the main attacker alone refuted the claim, what any learner saw most clearly.
+        Where the main attacker alone refuted the claim, what any learner saw most clearly. Outputs that the claim
+        allows to be so frequent are no witness: a claim may be refuted by many that each show a little.
         """
         convinced = tally.convinced(claim.epsilon, claim.delta, alpha)
-        found = self._told(convinced, tally, past) if convinced else self._told(self.names, tally, past)[:1]
+        found = [witness for witness in self._told(convinced, tally, past) if witness.shows(claim)]
+        if not found:
+            found = [witness for witness in self._told(self.names, tally, past) if witness.shows(claim)][:1]
         return tuple(found)
 
     def _told(self, names: Sequence[str], tally: Answers, past: Past) -> list[Witness]:
@@ -202,23 +205,37 @@ class Portfolio(Experiment[Answers]):
 
         Where all records are run, but some more often, it is that of a record which is not among these.
         """
-        suspects = self.sources[-1] if self._everybody else self.main.universe
-        size, share = suspects.size, tally.main.runs / max(1, tally.runs)
-        mine = [int(runs * (1 - share if self._everybody else share)) for runs in rounds]
         pilot = max(0, records.size - sum(rounds))
-        before = np.bincount(records[:pilot], minlength=len(self.records))[suspects].min()
+        before = np.bincount(records[:pilot], minlength=len(self.records))
 
-        def convicts(name: str, right: int) -> bool:
-            more = Answers(0, self.main.nothing, {name: {size: Counts(right, right, right, size)}})
-            return (tally + more).refutes(claim.epsilon, claim.delta, alpha, anytime)
+        def smallest(suspects: IntArray, share: float) -> float | None:
+            size, mine = suspects.size, [int(runs * share) for runs in rounds]
 
-        found = [
-            smallest_disclosure(mine, size, int(before), times, partial(convicts, OWN + word))
-            for times, word in zip(TIMES, self.learned[0][OWN].grades, strict=True)
-        ]
-        smallest = min((least for least in found if least is not None), default=None)
-        seen = np.count_nonzero(np.bincount(records))
-        return Coverage(int(seen), len(self.records), tally.runs, pilot, ("main", *self.names), smallest, size)
+            def convicts(name: str, right: int) -> bool:
+                more = Answers(0, self.main.nothing, {name: {size: Counts(right, right, right, size)}})
+                return (tally + more).refutes(claim.epsilon, claim.delta, alpha, anytime)
+
+            found = [
+                smallest_disclosure(mine, size, int(before[suspects].min()), times, partial(convicts, OWN + word))
+                for times, word in zip(TIMES, self.learned[0][OWN].grades, strict=True)
+            ]
+            return min((least for least in found if least is not None), default=None)
+
+        share = tally.main.runs / max(1, tally.runs)
+        suspects, least = self.main.universe, smallest(self.main.universe, share)
+        able = least is not None
+        if self._everybody:
+            suspects, least = self.others[0], smallest(self.others[0], 1 - share)
+        return Coverage(
+            records=int(np.count_nonzero(np.bincount(records))),
+            given=len(self.records),
+            runs=tally.runs,
+            pilot=pilot,
+            attackers=("main", *self.names),
+            smallest=least,
+            suspects=suspects.size,
+            able=able,
+        )
 
     @property
     def _everybody(self) -> bool:

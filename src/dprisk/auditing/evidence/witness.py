@@ -11,8 +11,10 @@ import numpy as np
 
 from dprisk.auditing.evidence.attackers import Past, Rule
 from dprisk.auditing.evidence.forms import shown
+from dprisk.guarantees import ApproxDP
 
 SHOWN = 3  # outputs
+LAST_BITS = "The last bits of a float tell what noise was added to; round what is published."
 
 
 @dataclass(frozen=True)
@@ -38,13 +40,19 @@ class Witness:
         ratio = (self.times / self.runs + 1e-9) / ((self.other_times + 0.5) / self.other_runs)
         return self.times * (math.log(ratio) - epsilon)
 
+    def shows(self, claim: ApproxDP) -> bool:
+        """Whether these outputs alone are more frequent than the claim allows, by what was counted."""
+        share, other = self.times / self.runs, self.other_times / self.other_runs
+        return share > math.exp(min(claim.epsilon, 700.0)) * other + claim.delta
+
     def sentence(self) -> str:
         """In words."""
         here = f"in {_share(self.times, self.runs)} runs of record {self.record!r}"
-        return (
+        told = (
             f"{self.what[0].upper()}{self.what[1:]} {here}, and "
             f"in {_share(self.other_times, self.other_runs)} runs of record {self.other!r}."
         )
+        return f"{told} {LAST_BITS}" if self.attacker.startswith("low bits") else told
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
