@@ -16,11 +16,12 @@ from dprisk.auditing import Look, Neighbours, as_target, audit
 from dprisk.auditing.certify.counts import Counts
 from dprisk.auditing.code.randomness import block_generator
 from dprisk.auditing.evidence.attackers import Past
+from dprisk.auditing.evidence.cuts import Bins, TwoColumns, coarse
 from dprisk.auditing.evidence.forms import form_of
 from dprisk.auditing.evidence.portfolio import Portfolio
 from dprisk.auditing.evidence.screening import busiest, clearest_ratio, screened, unlike_each_other, unlike_the_rest
 from dprisk.auditing.evidence.suspects import Wanted, pilot_past
-from dprisk.auditing.evidence.views import Bins, LowBits, Seen, TwoColumns, Value, coarse
+from dprisk.auditing.evidence.views import LowBits, Seen, Value
 from dprisk.errors import DpriskError
 from dprisk.testing import assert_private
 
@@ -210,7 +211,7 @@ def test_learning_is_from_as_many_runs_of_each_suspect(records: list[int], chose
         (-0.0, "is minus zero"),
         (None, "is None"),
         (np.float32(0.5), "is a float32"),
-        ((1.5, 2.5, 3.5), "has 3 entries"),
+        ((1.5, 2.5, 3.5), "has 3 entries (each a float other than 0)"),
         ((False, 1.5), "has 2 entries (True or False, a float other than 0)"),
         ((math.nan,), "has 1 entry (NaN)"),
         ("abc", "has 3 characters"),

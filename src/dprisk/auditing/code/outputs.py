@@ -11,6 +11,7 @@ from dprisk.errors import TargetError, fail
 from dprisk.types import AnyArray
 
 _PLAIN: dict[type, type[np.generic]] = {bool: np.bool_, int: np.int64, float: np.float64}
+_LABELLED = (np.ma.MaskedArray, np.recarray)  # arrays of which the entries do not tell all
 _NUMBER = (bool, int, float, np.bool_, np.integer, np.floating)
 
 
@@ -37,7 +38,7 @@ def as_outputs(outputs: Sequence[Any]) -> AnyArray:
         return plain
     if values and all(issubclass(kind, _NUMBER) for kind in kinds):
         return numbers_of_one_kind(values) if len({_kind(kind) for kind in kinds}) == 1 else _objects(values)
-    if values and all(issubclass(kind, list | np.ndarray) for kind in kinds):
+    if values and all(issubclass(kind, list | np.ndarray) and not issubclass(kind, _LABELLED) for kind in kinds):
         even = _even_rows(values, kinds)
         return _rows(values) if even is None else even
     return as_objects(values)
@@ -129,6 +130,10 @@ def _frozen(value: Any) -> Any:
     """The same as something that can be counted."""
     if isinstance(value, tuple | list):
         return tuple(_frozen(entry) for entry in value)
+    if isinstance(value, np.ma.MaskedArray):
+        return _frozen(value.tolist())  # what is masked is None
+    if isinstance(value, np.ndarray) and value.dtype.names:
+        return (*_frozen(value.tolist()), repr(value.dtype.names))
     if isinstance(value, np.ndarray):
         return tuple(value.ravel()) if value.dtype.kind == "f" and value.dtype != float else _frozen(value.tolist())
     if isinstance(value, set | frozenset):
@@ -140,13 +145,21 @@ def _frozen(value: Any) -> Any:
     return _frozen_object(value)
 
 
+def _labels(value: Any) -> str | None:
+    """The names of a data frame or series, its columns and its rows, which may tell more than its entries."""
+    named = {part: getattr(value, part, None) for part in ("name", "columns", "index")}
+    told = {part: held for part, held in named.items() if held is not None and not callable(held)}
+    return ", ".join(f"{part} {held if part == 'name' else list(held)}" for part, held in told.items()) or None
+
+
 def _frozen_object(value: Any) -> Any:
     """The same of what is no list, dict, set, array or number of numpy."""
     kind: Any = type(value)
     if dataclasses.is_dataclass(kind) and not kind.__hash__:
         return tuple(_frozen(getattr(value, field.name)) for field in dataclasses.fields(value))
     if not isinstance(value, str | bytes) and hasattr(value, "__array__"):  # data frames, series, tensors
-        return _frozen(np.asarray(value))
+        entries, labels = _frozen(np.asarray(value)), _labels(value)
+        return entries if labels is None else (*(entries if isinstance(entries, tuple) else (entries,)), labels)
     if kind.__hash__ is None:
         fail(f"An output is a {kind.__name__}, which cannot be compared; return numbers, text or tuples.", TargetError)
     if kind.__hash__ is object.__hash__ and value is not None:

@@ -18,27 +18,25 @@ import numpy as np
 
 from dprisk.auditing.code.outputs import as_objects
 from dprisk.auditing.evidence.counting import FEW_TOKENS, Counted, counted
-from dprisk.auditing.evidence.forms import shown
-from dprisk.auditing.evidence.views import (
+from dprisk.auditing.evidence.cuts import (
     Bins,
-    Form,
-    LowBits,
-    Seen,
+    OneColumn,
     TwoColumns,
-    Value,
-    View,
     coarse,
+    in_decimals,
     paired,
     summed,
 )
+from dprisk.auditing.evidence.entries import correlated, direction_of, shifted
+from dprisk.auditing.evidence.forms import shown
+from dprisk.auditing.evidence.parts import Parts, have_parts, telling_parts
+from dprisk.auditing.evidence.views import Form, LowBits, Seen, Value, View
 from dprisk.types import BoolArray, FloatArray, IntArray
 
 DOUBTS = (0.1, 1e-3, 1e-6)  # chances that a rate of right answers is taken to be too good, for each token
 TIMES = (2, 4, 8, 16)  # that one record alone has shown a token before it is taken to be its own
 FEW_BINS, MANY_BINS, IN_A_BIN = 32, 512, 40
 PAIR_BINS, COARSE_BINS, MOST_COLUMNS, MOST_SUMMED = 16, 4, 8, 200
-TINY = 1e-15  # of a variance, beside which a smaller one is rounding
-SUMMED_RUNS = 20_000  # of vectors from which a direction is learned
 ALONE = ", of one record alone"  # behind the names of rules that go by what no other record has shown
 TRIED = 5000  # outputs on which pairs of entries are compared
 
@@ -210,7 +208,7 @@ class Edges(Rule):
         return self.answers(seen)
 
     def words(self, seen: Seen) -> list[str]:
-        above, below = f"the output is above {self.high:.6g}", f"the output is below {self.low:.6g}"
+        above, below = f"the output is above {self.high!r}", f"the output is below {self.low!r}"
         return [above if number > self.high else below for number in np.asarray(seen.numbers).tolist()]
 
 
@@ -247,6 +245,8 @@ def rules(past: Past, known: Lookup, bar: Bar, low_bits: bool = True) -> Learned
         found["edges"] = _edges(numbers, past.records)
     if (cut := coarse(past.seen, COARSE_BINS)) is not None:
         found["coarsely"] = _looked_up(cut, past, bar)
+    if have_parts(past.seen.outputs):
+        found["parts"] = _looked_up(Parts(telling_parts(past.seen.outputs[-TRIED:], past.records[-TRIED:])), past, bar)
     columns = past.seen.entries
     if columns is not None:
         found |= _joint(columns, past, bar)
@@ -323,26 +323,36 @@ def _edges(numbers: FloatArray, records: IntArray) -> Edges:
         return Edges(-math.inf, math.inf, -1, -1)
     ends = np.array([(numbers[records == record].min(), numbers[records == record].max()) for record in known])
     low, high = np.argsort(ends[:, 0], kind="stable")[:2], np.argsort(-ends[:, 1], kind="stable")[:2]
-    return Edges(float(ends[low[1], 0]), float(ends[high[1], 1]), int(known[low[0]]), int(known[high[0]]))
+    (below,), (above,) = (in_decimals(np.array([end]))[0] for end in (ends[low[1], 0], ends[high[1], 1]))
+    return Edges(
+        float(min(below, ends[low[1], 0])),
+        float(max(above, ends[high[1], 1])),
+        int(known[low[0]]),
+        int(known[high[0]]),
+    )
 
 
 def _joint(columns: FloatArray, past: Past, bar: Bar) -> Learned:
     """What entries tell together: a weighted sum of all of them, and the pair of them that told most so far."""
     found: Learned = {}
-    if len(columns) <= MOST_SUMMED and (direction := _direction(columns, past.records)) is not None:
+    if len(columns) <= MOST_SUMMED and (direction := direction_of(columns, past.records)) is not None:
         numbers = np.asarray(summed(columns, direction))
         most = max(2, min(MANY_BINS, numbers.size // IN_A_BIN))
         found["weighted sum"] = _looked_up(Bins(numbers, most, direction), past, bar)
+    some, records = columns[:, :TRIED], past.records[:TRIED]
+    found["one entry"] = _looked_up(OneColumn(columns, shifted(some, records), FEW_BINS), past, bar, graded=False)
     pairs = list(combinations(range(min(len(columns), MOST_COLUMNS)), 2))
     if pairs:
-        best = pairs[0] if len(pairs) == 1 else _telling(pairs, columns[:, :TRIED], past.records[:TRIED], bar)
+        pairs += [correlated(some, records)] if MOST_COLUMNS < len(columns) <= MOST_SUMMED else []
+        best = pairs[0] if len(pairs) == 1 else _telling(pairs, some, records, bar)
         found["two entries"] = _looked_up(TwoColumns(columns, best, PAIR_BINS), past, bar)
     return found
 
 
 def _telling(pairs: list[tuple[int, int]], columns: FloatArray, records: IntArray, bar: Bar) -> tuple[int, int]:
     """The pair of entries that would be answered on most often, by some runs."""
-    places = [Bins(column, PAIR_BINS).places(column) for column in columns[:MOST_COLUMNS]]
+    some = {place for pair in pairs for place in pair}
+    places = {place: Bins(columns[place], PAIR_BINS).places(columns[place]) for place in some}
 
     def answered(pair: tuple[int, int]) -> int:
         one, two = (places[place] for place in pair)
@@ -350,34 +360,3 @@ def _telling(pairs: list[tuple[int, int]], columns: FloatArray, records: IntArra
         return int((top + rest)[_are_clear(top, rest, bar)].sum())
 
     return max(pairs, key=answered)
-
-
-def _direction(columns: FloatArray, records: IntArray) -> FloatArray | None:
-    """The weights by which the means of two records differ most beside the spread within records (Fisher)."""
-    rows, known, codes = _scaled(columns, records)
-    if known.size < 2 or len(rows) < 4 * rows.shape[1] or rows.size == 0:
-        return None
-    means = np.array([rows[codes == code].mean(axis=0) for code in range(known.size)])
-    inside = rows - means[codes]
-    variance, axes = np.linalg.eigh(inside.T @ inside / len(inside))
-    spread = np.maximum(variance, TINY * max(1.0, variance.max()))
-    apart = means @ axes / np.sqrt(spread)
-    one, two = np.unravel_index(np.argmax(((apart[:, None] - apart) ** 2).sum(axis=2)), (known.size, known.size))
-    direction = axes @ ((axes.T @ (means[one] - means[two])) / spread)
-    size = np.abs(direction).max()
-    return direction / size / _scale(columns) if size > 0 else None
-
-
-def _scaled(columns: FloatArray, records: IntArray) -> tuple[FloatArray, IntArray, IntArray]:
-    """Some runs as rows of numbers between -1 and 1, the records that they are of, and the place of each in these."""
-    some = columns[:, :SUMMED_RUNS]
-    rows = (np.where(np.isfinite(some), some, 0.0).T) / _scale(columns)
-    known, codes = np.unique(records[:SUMMED_RUNS], return_inverse=True)
-    return rows, known, codes
-
-
-def _scale(columns: FloatArray) -> FloatArray:
-    """The largest number in each column, by which it is divided."""
-    some = np.abs(columns[:, :SUMMED_RUNS])
-    largest = np.where(np.isfinite(some), some, 0.0).max(axis=1, initial=0.0)
-    return np.where(largest > 0, largest, 1.0)

@@ -23,7 +23,7 @@ def form_of(value: Any) -> str:
     if isinstance(value, tuple):
         kinds = sorted({_kind_of(part) for part in value})
         each = "each " if len(kinds) == 1 < len(value) else ""
-        inside = f" ({each}{', '.join(kinds)})" if kinds and kinds != [USUAL] else ""
+        inside = f" ({each}{', '.join(kinds)})" if kinds else ""
         return f"has {len(value)} entr{'y' if len(value) == 1 else 'ies'}{inside}"
     if isinstance(value, str | bytes):
         return f"has {len(value)} {'characters' if isinstance(value, str) else 'bytes'}"

@@ -13,7 +13,8 @@ import numpy as np
 
 from dprisk.auditing.code.target import Target
 from dprisk.auditing.evidence.attackers import Past, together
-from dprisk.auditing.evidence.views import Bins, Form, Seen, Value, coarse
+from dprisk.auditing.evidence.cuts import Bins, coarse
+from dprisk.auditing.evidence.views import Form, Seen, Value
 from dprisk.types import FloatArray, IntArray
 
 MOST_RECORDS, MOST_PAIRS = 64, 12  # that are left to be learned from

@@ -22,7 +22,6 @@ from dprisk.auditing.evidence.forms import form_of, number_forms, shown
 from dprisk.types import AnyArray, FloatArray, IntArray
 
 MIXING = np.uint64(0x9E3779B97F4A7C15)  # an odd number whose multiples are spread over all 64 bits
-CUT_BY = 20_000  # numbers by whose quantiles others are cut, at least
 NOTHING = -(2**62)  # the view of an output that it has nothing to say about
 
 
@@ -111,7 +110,7 @@ class Value(View):
     def tokens(self, seen: Seen) -> IntArray:
         outputs = seen.outputs
         if outputs.dtype.kind not in "biuf":
-            return _by_kind(outputs, _bits, _digests)
+            return _by_kind(outputs, _bits, digests)
         columns = [_bits(column) for column in columns_of(outputs)]
         return columns[0] if outputs.ndim == 1 else _mixed(columns, len(outputs))
 
@@ -155,130 +154,11 @@ class LowBits(View):
         return f"the entries of the output are multiples of 2^{token}, and not all of 2^{token + 1},"
 
 
-class Bins(View):
-    """Numbers cut at quantiles of earlier ones, or weighted sums of entries that are cut so."""
-
-    is_fixed = False
-
-    def __init__(self, numbers: FloatArray, bins: int, direction: FloatArray | None = None) -> None:
-        some = numbers[:: max(1, numbers.size // CUT_BY)]
-        finite = some[np.isfinite(some)]
-        self.edges: FloatArray = np.unique(
-            np.quantile(finite, np.linspace(0, 1, bins + 1)[1:-1]) if finite.size else []
-        )
-        self.direction = direction
-
-    def tokens(self, seen: Seen) -> IntArray:
-        numbers = seen.numbers if self.direction is None else summed(seen.entries, self.direction)
-        return np.full(len(seen), NOTHING) if numbers is None else self.places(numbers)
-
-    def places(self, numbers: FloatArray) -> IntArray:
-        """The bin of each number."""
-        return np.where(np.isnan(numbers), NOTHING, np.searchsorted(self.edges, numbers))
-
-    def words(self, token: int, example: Any) -> str:
-        what = "the output" if self.direction is None else "a weighted sum of the entries"
-        return f"{what} is {self.range_of(token, example if self.direction is None else None)}"
-
-    def range_of(self, place: int, example: Any) -> str:
-        """The numbers of a bin in words; one number where the example is whole and fills it."""
-        low, high = (float(self.edges[edge]) if 0 <= edge < self.edges.size else None for edge in (place - 1, place))
-        if low is None or high is None:
-            ends = (
-                f"at most {high:.6g}" if high is not None else f"above {low:.6g}" if low is not None else "any number"
-            )
-            return "NaN" if place == NOTHING else ends
-        if high - low <= 1 and high.is_integer() and high == example:
-            return f"{high:.0f}"
-        digits = next((count for count in range(4, 17) if f"{low:.{count}g}" != f"{high:.{count}g}"), 17)
-        return f"above {low:.{digits}g} and at most {high:.{digits}g}"
-
-
-class TwoColumns(View):
-    """Two entries of an output together, each cut at quantiles of earlier ones."""
-
-    is_fixed = False
-
-    def __init__(self, columns: FloatArray, places: tuple[int, int], bins: int) -> None:
-        self.places = places
-        self.bins = [Bins(columns[place], bins) for place in places]
-
-    def tokens(self, seen: Seen) -> IntArray:
-        columns = seen.entries
-        if columns is None or len(columns) <= max(self.places):
-            return np.full(len(seen), NOTHING)
-        one, two = (bins.places(columns[place]) for bins, place in zip(self.bins, self.places, strict=True))
-        return paired(one, two)
-
-    def words(self, token: int, example: Any) -> str:
-        entries = example.ravel() if isinstance(example, np.ndarray) else example
-        parts = zip(self.places, self.bins, divmod(token, 1024), strict=True)
-        told = []
-        for place, bins, part in parts:
-            entry = entries[place]
-            seen = bins.range_of(part, entry) if _is_number(entry) else shown(entry)
-            told.append(f"entry {place + 1} is {seen}")
-        return ", and ".join(told)
-
-
-class Coarse(View):
-    """Tuples whole, but for their floats, which are cut at quantiles of earlier ones."""
-
-    is_fixed = False
-
-    def __init__(self, floats: FloatArray, bins: int) -> None:
-        self.bins = Bins(floats, bins)
-
-    def tokens(self, seen: Seen) -> IntArray:
-        values = seen.outputs.tolist()
-        floats = np.array(_floats(values))
-        places = iter(self.bins.places(floats).tolist())
-        cut = [
-            tuple(("bin", next(places)) if isinstance(entry, float) else entry for entry in value)
-            if isinstance(value, tuple)
-            else value
-            for value in values
-        ]
-        return _digests(np.fromiter(cut, dtype=object, count=len(cut)))
-
-    def words(self, token: int, example: Any) -> str:
-        if not isinstance(example, tuple):
-            return f"the output is {shown(example)}"
-        places = iter(self.bins.places(np.array(_floats([example]))).tolist())
-        told = [
-            f"a number {self.bins.range_of(next(places), None)}" if isinstance(entry, float) else repr(entry)
-            for entry in example
-        ]
-        return f"the output is ({', '.join(told)})"
-
-
-def coarse(seen: Seen, bins: int) -> Coarse | None:
-    """The view of tuples with floats in them; None of other outputs."""
-    floats = _floats(seen.outputs.tolist()) if seen.outputs.dtype.kind == "O" else []
-    return Coarse(np.array(floats), bins) if floats else None
-
-
-def _floats(values: list[Any]) -> list[float]:
-    return [entry for value in values if isinstance(value, tuple) for entry in value if isinstance(entry, float)]
-
-
-def paired(one: IntArray, two: IntArray) -> IntArray:
-    """Two places as one number; nothing if there is nothing to say about one of them."""
-    return np.where((one == NOTHING) | (two == NOTHING), NOTHING, one * 1024 + two)
-
-
-def summed(columns: FloatArray | None, direction: FloatArray) -> FloatArray | None:
-    """The sums of entries with these weights; None if there are no such entries."""
-    if columns is None or len(columns) != direction.size:
-        return None
-    return np.where(np.isfinite(columns), columns, 0.0).T @ direction
-
-
 def numbers_of(outputs: AnyArray) -> FloatArray | None:
     """Outputs that are numbers, and not a number where one is none; None if they are something else altogether."""
     if outputs.dtype.kind in "biuf":
         return outputs.astype(float, copy=False) if outputs.ndim == 1 else None
-    found = np.array([float(value) if _is_number(value) else math.nan for value in outputs.tolist()])
+    found = np.array([float(value) if is_number(value) else math.nan for value in outputs.tolist()])
     return None if np.isnan(found).all() else found
 
 
@@ -299,7 +179,8 @@ def entries_of(outputs: AnyArray) -> FloatArray | None:
     return np.array(columns)
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether it is a float or a whole number of 64 bits."""
     return isinstance(value, float | np.floating) or _array_kind(value) == "i"
 
 
@@ -325,14 +206,14 @@ def _array_kind(value: Any) -> str:
 
 
 def _forms(values: AnyArray) -> IntArray:
-    return _digests(np.array(each_once(form_of, values), dtype=object))
+    return digests(np.array(each_once(form_of, values), dtype=object))
 
 
 def _as_column(values: list[Any]) -> FloatArray:
     """Numbers as they are; of anything else a number that depends on how it is written alone."""
-    if all(value is None or _is_number(value) or isinstance(value, bool) for value in values):
+    if all(value is None or is_number(value) or isinstance(value, bool) for value in values):
         return np.array([math.nan if value is None else float(value) for value in values])
-    return (_digests(np.fromiter(values, dtype=object, count=len(values))) >> 24).astype(float)
+    return (digests(np.fromiter(values, dtype=object, count=len(values))) >> 24).astype(float)
 
 
 def _bits(column: AnyArray) -> IntArray:
@@ -362,7 +243,7 @@ def _mixed(columns: list[IntArray], count: int) -> IntArray:
     return total.view(np.int64)
 
 
-def _digests(outputs: AnyArray) -> IntArray:
+def digests(outputs: AnyArray) -> IntArray:
     """A number for each output by how it is written, the same in every process."""
     different, place = np.unique(sortable(outputs), return_inverse=True)
     numbers = [

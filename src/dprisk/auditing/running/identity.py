@@ -46,7 +46,8 @@ def identity(target: Target, terms: Terms, look: Any, threat: Any = None) -> dic
 def fingerprint(value: Any) -> str:
     """A text that is the same for the same content in every process, and another for other content.
 
-    Of functions the text, the closure, defaults, bound arguments and plain globals count; of objects the class's text
+    Of functions the text, the closure, defaults, bound arguments, plain globals and the functions of their own package
+    that they name count; of objects the class's text
     and the attributes, whatever is cached or draws random numbers left out; of arrays and data frames every entry.
     """
     return _print(value, {}, 0)
@@ -93,9 +94,15 @@ def _of_code(code: Any) -> Iterator[Any]:
         yield from (_source(code), code.__defaults__, code.__kwdefaults__)
         yield from map(_content, code.__closure__ or ())
         named = {name: code.__globals__.get(name) for name in code.__code__.co_names}
-        yield {name: held for name, held in named.items() if isinstance(held, PLAIN | tuple)}
+        root = (code.__module__ or "").split(".")[0]
+        yield {name: held for name, held in named.items() if isinstance(held, PLAIN | tuple) or _is_near(held, root)}
     else:
         yield _source(code) if isinstance(code, type) else code.__name__
+
+
+def _is_near(value: Any, root: str) -> bool:
+    """Whether this is a function of the same package, which the code may call."""
+    return isinstance(value, FunctionType) and (value.__module__ or "").split(".")[0] == root
 
 
 def _of_object(value: Any) -> Iterator[Any]:

@@ -1,0 +1,172 @@
+"""Ways of looking at numbers: cut at quantiles of earlier ones, alone, in pairs, in tuples, or as a weighted sum."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dprisk.auditing.evidence.forms import shown
+from dprisk.auditing.evidence.views import NOTHING, Seen, View, digests, is_number
+from dprisk.types import FloatArray, IntArray
+
+CUT_BY = 20_000  # numbers by whose quantiles others are cut, at least
+
+
+class Bins(View):
+    """Numbers cut at quantiles of earlier ones, or weighted sums of entries that are cut so."""
+
+    is_fixed = False
+
+    def __init__(self, numbers: FloatArray, bins: int, direction: FloatArray | None = None) -> None:
+        some = numbers[:: max(1, numbers.size // CUT_BY)]
+        finite = some[np.isfinite(some)]
+        edges = np.unique(np.quantile(finite, np.linspace(0, 1, bins + 1)[1:-1]) if finite.size else [])
+        self.edges, self.digits = in_decimals(edges)
+        self.direction = direction
+
+    def tokens(self, seen: Seen) -> IntArray:
+        numbers = seen.numbers if self.direction is None else summed(seen.entries, self.direction)
+        return np.full(len(seen), NOTHING) if numbers is None else self.places(numbers)
+
+    def places(self, numbers: FloatArray) -> IntArray:
+        """The bin of each number."""
+        return np.where(np.isnan(numbers), NOTHING, np.searchsorted(self.edges, numbers))
+
+    def words(self, token: int, example: Any) -> str:
+        what = "the output" if self.direction is None else "a weighted sum of the entries"
+        return f"{what} is {self.range_of(token, example if self.direction is None else None)}"
+
+    def range_of(self, place: int, example: Any) -> str:
+        """The numbers of a bin in words; one number where the example is whole and fills it."""
+        low, high = (float(self.edges[edge]) if 0 <= edge < self.edges.size else None for edge in (place - 1, place))
+        above, upto = (None if end is None else written(end, self.digits) for end in (low, high))
+        if low is None or high is None:
+            ends = f"at most {upto}" if high is not None else f"above {above}" if low is not None else "any number"
+            return "NaN" if place == NOTHING else ends
+        if high - low <= 1 and high.is_integer() and high == example:
+            return f"{high:.0f}"
+        return f"above {above} and at most {upto}"
+
+
+class OneColumn(View):
+    """One entry of an output, cut at quantiles of earlier ones."""
+
+    is_fixed = False
+
+    def __init__(self, columns: FloatArray, place: int, bins: int) -> None:
+        self.place, self.bins = place, Bins(columns[place], bins)
+
+    def tokens(self, seen: Seen) -> IntArray:
+        columns = seen.entries
+        if columns is None or len(columns) <= self.place:
+            return np.full(len(seen), NOTHING)
+        return self.bins.places(columns[self.place])
+
+    def words(self, token: int, example: Any) -> str:
+        entry = (example.ravel() if isinstance(example, np.ndarray) else example)[self.place]
+        return f"entry {self.place + 1} is {self.bins.range_of(token, entry) if is_number(entry) else shown(entry)}"
+
+
+class TwoColumns(View):
+    """Two entries of an output together, each cut at quantiles of earlier ones."""
+
+    is_fixed = False
+
+    def __init__(self, columns: FloatArray, places: tuple[int, int], bins: int) -> None:
+        self.places = places
+        self.bins = [Bins(columns[place], bins) for place in places]
+
+    def tokens(self, seen: Seen) -> IntArray:
+        columns = seen.entries
+        if columns is None or len(columns) <= max(self.places):
+            return np.full(len(seen), NOTHING)
+        one, two = (bins.places(columns[place]) for bins, place in zip(self.bins, self.places, strict=True))
+        return paired(one, two)
+
+    def words(self, token: int, example: Any) -> str:
+        entries = example.ravel() if isinstance(example, np.ndarray) else example
+        parts = zip(self.places, self.bins, divmod(token, 1024), strict=True)
+        told = []
+        for place, bins, part in parts:
+            entry = entries[place]
+            seen = bins.range_of(part, entry) if is_number(entry) else shown(entry)
+            told.append(f"entry {place + 1} is {seen}")
+        return ", and ".join(told)
+
+
+class Coarse(View):
+    """Tuples whole, but for their floats, which are cut at quantiles of earlier ones."""
+
+    is_fixed = False
+
+    def __init__(self, floats: FloatArray, bins: int) -> None:
+        self.bins = Bins(floats, bins)
+
+    def tokens(self, seen: Seen) -> IntArray:
+        values = seen.outputs.tolist()
+        floats = np.array(_floats(values))
+        places = iter(self.bins.places(floats).tolist())
+        cut = [
+            tuple(("bin", next(places)) if isinstance(entry, float) else entry for entry in value)
+            if isinstance(value, tuple)
+            else value
+            for value in values
+        ]
+        return digests(np.fromiter(cut, dtype=object, count=len(cut)))
+
+    def words(self, token: int, example: Any) -> str:
+        if not isinstance(example, tuple):
+            return f"the output is {shown(example)}"
+        places = iter(self.bins.places(np.array(_floats([example]))).tolist())
+        told = [
+            f"a number {self.bins.range_of(next(places), None)}" if isinstance(entry, float) else repr(entry)
+            for entry in example
+        ]
+        return f"the output is ({', '.join(told)})"
+
+
+def coarse(seen: Seen, bins: int) -> Coarse | None:
+    """The view of tuples with floats in them; None of other outputs."""
+    floats = _floats(seen.outputs.tolist()) if seen.outputs.dtype.kind == "O" else []
+    return Coarse(np.array(floats), bins) if floats else None
+
+
+def _floats(values: list[Any]) -> list[float]:
+    return [entry for value in values if isinstance(value, tuple) for entry in value if isinstance(entry, float)]
+
+
+def in_decimals(edges: FloatArray) -> tuple[FloatArray, int | None]:
+    """The same numbers with as many decimals as tell them apart well, and how many; None for all that they have.
+
+    What is cut there can then be told in words that are true to the last run.
+    """
+    if edges.size == 0:
+        return edges, None
+    gaps = np.diff(edges)
+    gap = float(gaps.min()) if gaps.size else max(1e-12, abs(float(edges[0])))
+    digits = max(0, 2 - math.floor(math.log10(gap)))
+    if digits + max(0.0, math.log10(max(1.0, float(np.abs(edges).max())))) > 15:
+        return edges, None
+    return np.unique(np.round(edges, digits)), digits
+
+
+def written(number: float, digits: int | None) -> str:
+    """A number that has so many decimals."""
+    if digits is None:
+        return repr(float(number))
+    told = f"{number:.{digits}f}"
+    return told.rstrip("0").rstrip(".") if "." in told else told
+
+
+def paired(one: IntArray, two: IntArray) -> IntArray:
+    """Two places as one number; nothing if there is nothing to say about one of them."""
+    return np.where((one == NOTHING) | (two == NOTHING), NOTHING, one * 1024 + two)
+
+
+def summed(columns: FloatArray | None, direction: FloatArray) -> FloatArray | None:
+    """The sums of entries with these weights; None if there are no such entries."""
+    if columns is None or len(columns) != direction.size:
+        return None
+    return np.where(np.isfinite(columns), columns, 0.0).T @ direction
