@@ -179,8 +179,8 @@ class AuditReport(Answer):
         chance = rate(epsilon - math.log(counts.size - 1))
         if delta == 0:
             return (
-                f"Of {counts.answered:,} answers to which of {counts.size} records it was {counts.correct:,} were "
-                f"right; the claim allows {chance * counts.answered:,.0f} on average."
+                f"{counts.correct:,} of {counts.answered:,} guesses among {counts.size} records were right; the claim "
+                f"allows {chance * counts.answered:,.0f} on average."
             )
         allowed = chance / (1 - chance) * counts.wrong + delta * counts.runs
         return (

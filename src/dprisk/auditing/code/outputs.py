@@ -130,12 +130,8 @@ def _frozen(value: Any) -> Any:
     """The same as something that can be counted."""
     if isinstance(value, tuple | list):
         return tuple(_frozen(entry) for entry in value)
-    if isinstance(value, np.ma.MaskedArray):
-        return _frozen(value.tolist())  # what is masked is None
-    if isinstance(value, np.ndarray) and value.dtype.names:
-        return (*_frozen(value.tolist()), repr(value.dtype.names))
     if isinstance(value, np.ndarray):
-        return tuple(value.ravel()) if value.dtype.kind == "f" and value.dtype != float else _frozen(value.tolist())
+        return _frozen_array(value)
     if isinstance(value, set | frozenset):
         return frozenset(_frozen(entry) for entry in value)
     if isinstance(value, dict):
@@ -143,6 +139,14 @@ def _frozen(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value if isinstance(value, np.floating) and not isinstance(value, float) else value.item()
     return _frozen_object(value)
+
+
+def _frozen_array(array: AnyArray) -> Any:
+    if array.dtype.names:
+        return (*_frozen(array.tolist()), repr(array.dtype.names))
+    masked = isinstance(array, np.ma.MaskedArray)  # of which a list has None
+    narrow = array.dtype.kind == "f" and array.dtype != float
+    return tuple(array.ravel()) if narrow and not masked else _frozen(array.tolist())
 
 
 def _labels(value: Any) -> str | None:

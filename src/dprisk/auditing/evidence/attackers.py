@@ -248,7 +248,7 @@ def rules(past: Past, known: Lookup, bar: Bar, low_bits: bool = True) -> Learned
     if have_parts(past.seen.outputs):
         found["parts"] = _looked_up(Parts(telling_parts(past.seen.outputs[-TRIED:], past.records[-TRIED:])), past, bar)
     columns = past.seen.entries
-    if columns is not None:
+    if columns is not None and len(columns):
         found |= _joint(columns, past, bar)
     return found
 

@@ -146,7 +146,7 @@ class Workers:
             return
         if self._busy:
             for process in list((self._own._processes or {}).values()):
-                process.terminate()
+                process.kill()  # they may have been forked with a handler of their parent for anything milder
         self._own.shutdown(wait=True, cancel_futures=True)
         self._own = None
 
