@@ -13,8 +13,8 @@ from dprisk.rounding import significant_up
 
 CHANCE = 0.95  # with which the smallest leak that is told of would have been found
 SIMULATED = 0.98  # the same by simulation, since the counts of another audit, beside which it would show, are others
-TRIALS = 4000  # simulated audits for each probability
-STEPS = 16  # of the search for the smallest probability
+TRIALS = 1000  # simulated audits for each probability
+STEPS = 12  # of the search for the smallest probability
 
 
 @dataclass(frozen=True)
