@@ -404,7 +404,7 @@ import time
 
 def privatise(record, rng):
     time.sleep(3e-4)
-    return record + rng.laplace()
+    return round(record + rng.laplace())
 """
 
 
@@ -714,7 +714,7 @@ def test_a_mechanism_in_a_module_is_known_in_full(package: Path) -> None:
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_what_the_code_prints_is_no_part_of_the_report(package: Path, jobs: str) -> None:
     (package / "loud.py").write_text(
-        "print('loading')\ndef code(record, rng):\n    print('running')\n    return record + rng.laplace()\n"
+        "print('loading')\ndef code(record, rng):\n    print('running')\n    return round(record + rng.laplace())\n"
     )
     given = ["loud:code", "--records", "0,1", "--claim", "1", "--runs", "500", "--jobs", jobs, "--json"]
     told = subprocess.run([sys.executable, "-m", "dprisk", "audit", *given], capture_output=True, text=True, check=True)

@@ -6,11 +6,12 @@ import functools
 import json
 import math
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +157,16 @@ def hangs_after_a_while(record: int, rng: np.random.Generator) -> int:
     return record if rng.random() < 0.7 else 1 - record
 
 
+@pytest.fixture
+def deaf() -> Iterator[None]:
+    """A process in which something else handles Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    yield
+    assert signal.signal(signal.SIGINT, before) is signal.SIG_IGN
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("deaf")
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_an_audit_ends_in_time_with_what_it_has(n_jobs: int) -> None:
     started = time.perf_counter()

@@ -28,19 +28,22 @@ class Budget:
     def kept(self) -> Iterator[None]:
         """Raise KeyboardInterrupt in here when the time is up, as Ctrl-C does.
 
-        That takes the main thread of the process; in another one only `is_over` tells.
+        That takes the main thread of the process, and sets aside whatever else handles Ctrl-C there; in another thread
+        only `is_over` tells.
         """
         if self._end is None or threading.current_thread() is not threading.main_thread():
             yield
             return
         done = threading.Event()
         watch = threading.Thread(target=self._interrupt, args=(done,), daemon=True)
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             watch.start()
             yield
         finally:
             done.set()
             watch.join()
+            signal.signal(signal.SIGINT, before)
 
     def _interrupt(self, done: threading.Event) -> None:
         while not done.wait(max(0.0, (self._end or 0.0) - time.monotonic())):
