@@ -42,6 +42,7 @@ benchmark: .venv/test
 	touch $@
 
 .venv/test: .venv/core
+	$(BIN)/pip install -q -c constraints.txt torch
 	$(BIN)/pip install -q -c constraints.txt -e ".[test]"
 	touch $@
 

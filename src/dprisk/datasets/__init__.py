@@ -1,0 +1,8 @@
+"""Public data sets, read from a folder that holds their files as published: one function a data set.
+
+Nothing is downloaded, and no data come with dprisk.
+"""
+
+from dprisk.datasets.census_income import adult
+
+__all__ = ["adult"]
