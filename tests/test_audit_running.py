@@ -21,6 +21,7 @@ import pytest
 from dprisk import GRR, Prior, Threat
 from dprisk.attacks import Report
 from dprisk.auditing import AuditInterrupted, Look, Running, as_target, audit, central
+from dprisk.auditing.code.called import CodeTarget
 from dprisk.auditing.running.identity import fingerprint
 from dprisk.errors import InputFileError, ParameterError
 from dprisk.guarantees import ApproxDP
@@ -183,6 +184,29 @@ def test_enough_time_changes_nothing_but_the_certificate() -> None:
     timed = audit(quick, 1.0, **given, running=Running(seconds=600))
     assert (timed.runs, timed.anytime, timed.notes) == (3000, True, ())
     assert timed.tally == audit(quick, 1.0, **given, stop_early=True).tally
+
+
+def test_an_audit_goes_on_within_its_pilot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sample = CodeTarget.sample
+    pieces: list[int] = []
+
+    def counted(target: CodeTarget, records: Any, rng: np.random.Generator) -> Any:
+        pieces.append(records.size)
+        return sample(target, records, rng)
+
+    def stop(runs: int, planned: int) -> None:
+        assert planned == 600  # 300 of each record
+        if runs == 400:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(CodeTarget, "sample", counted)
+    given: dict[str, Any] = {"records": [0, 1], "runs": 2000}
+    kept = Running(store=tmp_path / "runs")
+    with pytest.raises(KeyboardInterrupt):
+        audit(quick, 1.0, **given, running=kept, watch_pilot=stop)
+    resumed = audit(quick, 1.0, **given, running=kept)
+    assert pieces.count(200) == 3  # none of them twice
+    assert resumed.tally == audit(quick, 1.0, **given).tally
 
 
 def quick(record: int, rng: np.random.Generator) -> int:

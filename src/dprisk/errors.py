@@ -91,6 +91,8 @@ def as_number(name: str, value: Any) -> float:
 
 def as_whole(name: str, value: Any, least: int = 1) -> int:
     """A whole number of at least `least`, or an error that names it; 5.0 and numpy integers count."""
+    if type(value) is int and least <= value <= 2**53:
+        return value  # at once, since this is asked of every count
     number = as_number(name, value)
     if not (number.is_integer() and number >= least):
         raise ParameterError(f"{name} must be a whole number of at least {least}, got {value!r}")

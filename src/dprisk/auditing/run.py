@@ -13,6 +13,7 @@ from dprisk.auditing.certify.claim import Terms, as_claim
 from dprisk.auditing.code.reading import Records, read
 from dprisk.auditing.code.target import versions
 from dprisk.auditing.evidence.choosing import Look, choose
+from dprisk.auditing.evidence.pilot import WatchPilot
 from dprisk.auditing.report import AuditReport
 from dprisk.auditing.running.budget import Budget
 from dprisk.auditing.running.identity import identity
@@ -37,6 +38,7 @@ def audit(
     look: Look = Look(),  # noqa: B008, a frozen value
     running: Running = Running(),  # noqa: B008
     watch: Watch | None = None,
+    watch_pilot: WatchPilot | None = None,
 ) -> AuditReport:
     """Put the claim that some code is epsilon-DP (or (epsilon, delta)-DP) to the test.
 
@@ -52,8 +54,9 @@ def audit(
     the epsilon that so much takes.
 
     `Look` says what the attacker goes by, `Running` who runs the code and how; `watch` is told of the tally so far and
-    of the runs planned, after each block. The same seed gives the same report for any number of workers and after any
-    interruption; Ctrl-C raises `AuditInterrupted`, which has the report so far.
+    of the runs planned, after each block, and `watch_pilot` of the pilot runs that come before. The same seed gives the
+    same report for any number of workers and after any interruption; Ctrl-C raises `AuditInterrupted`, which has the
+    report so far, unless there is none yet.
 
     >>> from dprisk import GRR
     >>> audit(GRR(10, epsilon=1.0), runs=20_000).verdict
@@ -74,7 +77,7 @@ def audit(
         else closing(Store(running.store, identity(target, terms, look, threat))) as store
     ):
         with _in_time(budget), budget.kept():
-            setup = choose(target, terms, threat, look, store)
+            setup = choose(target, terms, threat, look, store, watch_pilot)
         found = carry_out(setup, terms, running, store, watch, budget)
     ended = budget.is_over and found.tally.runs < terms.runs
     report = AuditReport(
@@ -115,7 +118,8 @@ def _in_time(budget: Budget) -> Iterator[None]:
         if not budget.is_over:
             raise
         told = f"{budget.seconds:g} seconds were up before the first run that counts, in the pilot."
-        raise ParameterError(f"{told} Give the audit more time, or a family, or fewer records.") from None
+        more = "Give the audit more time, or fewer records, or a store, from which the same audit goes on."
+        raise ParameterError(f"{told} {more}") from None
 
 
 def _notes(found: Outcome, terms: Terms, running: Running, ended: bool) -> Iterator[str]:

@@ -114,10 +114,12 @@ def _audit(**given: Any) -> None:
     try:
         with redirect_stdout(sys.stderr):  # what the code prints is no part of the report
             report = _recorded(given, typed) if given["outputs"] is not None else _run(given, typed)
-    except AuditInterrupted as stop:
-        report, interrupted = stop.report, True
+    except KeyboardInterrupt as stop:
         again = f"--store {given['store']}" if given["store"] else "--store FILE"
         click.echo(f"\nStopped. The same command with {again} goes on where it stopped.", err=True)
+        if not isinstance(stop, AuditInterrupted):
+            raise
+        report, interrupted = stop.report, True
     if given["json"]:
         print_json(report.to_dict())
     elif given["csv"]:
@@ -160,6 +162,7 @@ def _run(given: Options, typed: set[str]) -> AuditReport:
             look=look,
             running=Running(n_jobs, executor, given["store"], given["timeout"], _seconds(given["for"])),
             watch=None if tell is None else lambda tally, planned: tell(tally.runs, planned, known(tally)),
+            watch_pilot=None if tell is None else lambda runs, planned: tell(runs, planned, "a pilot to learn from"),
         )
 
 

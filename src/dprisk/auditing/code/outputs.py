@@ -89,10 +89,12 @@ def _even_rows(values: list[Any], kinds: set[type]) -> AnyArray | None:
 
 
 def _bits(entries: list[Any]) -> AnyArray | None:
-    """True and False, and what equals them, as an array; None of others."""
-    with contextlib.suppress(TypeError):  # no whole number, or nothing that can be in a set
-        if entries and set(entries) <= {False, True} and type(entries[0]) is bool:
-            return np.frombuffer(bytearray(entries), dtype=bool)
+    """True and False, and whole numbers that equal them, as an array; None of others."""
+    if not entries or type(entries[0]) is not bool:
+        return None
+    with contextlib.suppress(TypeError, ValueError):  # no whole number, or one beyond a byte
+        held = np.frombuffer(bytearray(entries), dtype=np.uint8)
+        return held.view(bool) if held.max() <= 1 else None
     return None
 
 

@@ -16,6 +16,7 @@ from dprisk.auditing.evidence.design import Design
 from dprisk.auditing.evidence.experiment import Experiment
 from dprisk.auditing.evidence.guessing import choose_guessing
 from dprisk.auditing.evidence.learned import EVERY, Classifier, Learner
+from dprisk.auditing.evidence.pilot import InPieces, Keeps, WatchPilot
 from dprisk.auditing.evidence.portfolio import Portfolio
 from dprisk.auditing.evidence.restriction import restricted
 from dprisk.auditing.evidence.scores import GuessScorer, KnownScorer, Scorer
@@ -85,23 +86,25 @@ class Setup:
     past: Past | None = None
 
 
-def choose(target: Target, terms: Terms, threat: Threat | None, look: Look, store: Any = None) -> Setup:
+def choose(
+    target: Target,
+    terms: Terms,
+    threat: Threat | None,
+    look: Look,
+    store: Keeps | None = None,
+    watch: WatchPilot | None = None,
+) -> Setup:
     """The experiment for a target; a store keeps the pilot, so that the same one is chosen when the audit goes on."""
     scorer, learners = look.evidence(target)
-    rng = block_generator(terms.seed, -1)
+    rng, piloted = block_generator(terms.seed, -1), InPieces(target, store, watch)
     if threat is not None:
         require(
             target.pairs is None,
             "A threat is to one person's record; of neighbouring inputs leave it out.",
             ThreatError,
         )
-        require(
-            store is None or target.reproducible or scorer is not None,
-            f"{target.name} cannot be seeded: its pilot runs, and with them the audit, would be others when it goes "
-            "on from a store. Give the mechanism that it claims to be as `family`, or leave out the store.",
-        )
         _require_same_records(target, threat)
-        return Setup(target, choose_guessing(target, threat, scorer, learners, terms, rng))
+        return Setup(target, choose_guessing(piloted, threat, scorer, learners, terms, rng))
     wanted = Wanted(terms.aim, terms.alpha, terms.claim.delta)
     if scorer is not None and type(target.mechanism).__module__.startswith("dprisk."):  # known: nothing can hide
         if not isinstance(scorer, KnownScorer):
@@ -109,11 +112,7 @@ def choose(target: Target, terms: Terms, threat: Threat | None, look: Look, stor
         design = known_design(scorer, wanted, rng)
         return Setup(target, design, restricted(target, design))
 
-    def pilot() -> Past:
-        return pilot_past(target, wanted, rng)
-
-    past = pilot() if store is None else store.pilot(pilot)
-    rng = block_generator(terms.seed, -1).spawn(1)[0]  # whether the pilot was run or read
+    past = pilot_past(piloted, wanted, rng)
     if scorer is None:
         main, *more = learned_designs(past, target.pairs, wanted, learners)
     elif isinstance(scorer, KnownScorer):

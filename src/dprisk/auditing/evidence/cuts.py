@@ -11,6 +11,7 @@ from dprisk.auditing.evidence.forms import shown
 from dprisk.auditing.evidence.views import NOTHING, Seen, View, digests, is_number
 from dprisk.types import FloatArray, IntArray
 
+PAIRED = 64  # more than there are places in either of a pair
 CUT_BY = 20_000  # numbers by whose quantiles others are cut, at least
 
 
@@ -87,7 +88,7 @@ class TwoColumns(View):
 
     def words(self, token: int, example: Any) -> str:
         entries = example.ravel() if isinstance(example, np.ndarray) else example
-        parts = zip(self.places, self.bins, divmod(token, 1024), strict=True)
+        parts = zip(self.places, self.bins, divmod(token, PAIRED), strict=True)
         told = []
         for place, bins, part in parts:
             entry = entries[place]
@@ -162,11 +163,16 @@ def written(number: float, digits: int | None) -> str:
 
 def paired(one: IntArray, two: IntArray) -> IntArray:
     """Two places as one number; nothing if there is nothing to say about one of them."""
-    return np.where((one == NOTHING) | (two == NOTHING), NOTHING, one * 1024 + two)
+    return np.where((one == NOTHING) | (two == NOTHING), NOTHING, one * PAIRED + two)
 
 
 def summed(columns: FloatArray | None, direction: FloatArray) -> FloatArray | None:
     """The sums of entries with these weights; None if there are no such entries."""
     if columns is None or len(columns) != direction.size:
         return None
-    return np.where(np.isfinite(columns), columns, 0.0).T @ direction
+    with np.errstate(invalid="ignore", over="ignore"):  # of entries that are not finite, which are left out below
+        sums = direction @ columns
+    usual = np.isfinite(sums)
+    if not usual.all():
+        sums[~usual] = direction @ np.where(np.isfinite(columns[:, ~usual]), columns[:, ~usual], 0.0)
+    return np.asarray(sums)

@@ -183,7 +183,7 @@ class Portfolio(Experiment[Answers]):
     def _told(self, names: Sequence[str], tally: Answers, past: Past) -> list[Witness]:
         """What these learners saw, the clearest first; of those who saw the same the one who says it best."""
         found: dict[Any, Witness] = {}
-        for name in sorted(names, key=lambda name: PLAINEST.index(name) if name in PLAINEST else len(PLAINEST)):
+        for name in sorted(names, key=_plainness):
             sizes = tally.others[name]
             best = max(sizes, key=lambda size: sizes[size].correct, default=0)
             for suspects, known in zip(self.sources, map(by_name, self.learned), strict=True):
@@ -244,3 +244,8 @@ class Portfolio(Experiment[Answers]):
 
     def to_dict(self) -> dict[str, Any]:
         return self.main.to_dict() | {"learners": list(self.names)}
+
+
+def _plainness(name: str) -> int:
+    """The place of an attacker, in any of its grades, among those whose words are plainest."""
+    return next((place for place, plain in enumerate(PLAINEST) if name.startswith(plain)), len(PLAINEST))

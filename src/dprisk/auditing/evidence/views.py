@@ -19,9 +19,10 @@ import numpy as np
 from dprisk.auditing.code.comparison import columns_of, each_once, sortable
 from dprisk.auditing.code.outputs import as_objects
 from dprisk.auditing.evidence.forms import form_of, number_forms, shown
-from dprisk.types import AnyArray, FloatArray, IntArray
+from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
 
 MIXING = np.uint64(0x9E3779B97F4A7C15)  # an odd number whose multiples are spread over all 64 bits
+FEW_BITS = 32  # entries that are True or False, which make one whole number together
 NOTHING = -(2**62)  # the view of an output that it has nothing to say about
 
 
@@ -111,8 +112,12 @@ class Value(View):
         outputs = seen.outputs
         if outputs.dtype.kind not in "biuf":
             return _by_kind(outputs, _bits, digests)
-        columns = [_bits(column) for column in columns_of(outputs)]
-        return columns[0] if outputs.ndim == 1 else _mixed(columns, len(outputs))
+        if outputs.ndim == 1:
+            return _bits(outputs)
+        rows = outputs.reshape(len(outputs), -1)
+        if outputs.dtype.kind == "b" and rows.shape[1] <= FEW_BITS:
+            return _packed(rows)
+        return _mixed([_bits(column) for column in rows.T], len(outputs))
 
     def words(self, token: int, example: Any) -> str:
         return f"the output is {shown(example)}"
@@ -232,6 +237,14 @@ def _last_bit(column: AnyArray) -> IntArray:
         size, shift = (mantissa * 2.0**53).astype(np.int64), exponent.astype(np.int64) - 53
     trailing = np.frexp((size & -size).astype(float))[1] - 1
     return np.where(size == 0, NOTHING, shift + trailing)
+
+
+def _packed(rows: BoolArray) -> IntArray:
+    """The bits of each row as one number."""
+    whole = np.zeros((len(rows), 4), dtype=np.uint8)
+    packed = np.packbits(rows, axis=1, bitorder="little")
+    whole[:, : packed.shape[1]] = packed
+    return whole.view("<u4")[:, 0].astype(np.int64)
 
 
 def _mixed(columns: list[IntArray], count: int) -> IntArray:

@@ -1,6 +1,6 @@
 """The file from which an interrupted audit goes on: finished blocks, and what they are blocks of.
 
-Of blocks that are learned from the outputs are kept as well, and the pilot is the block before the first. So an audit
+Of blocks that are learned from the outputs are kept as well, and those of the pilot. So an audit
 goes on from what it knew, also of code that cannot be seeded.
 """
 
@@ -20,7 +20,7 @@ import numpy as np
 from dprisk.auditing.evidence.attackers import Past
 from dprisk.auditing.evidence.views import Seen
 from dprisk.errors import DpriskError, InputFileError, fail
-from dprisk.types import AnyArray
+from dprisk.types import AnyArray, IntArray
 
 PLAIN = {
     ("builtins", "frozenset"),
@@ -31,7 +31,7 @@ PLAIN = {
 }
 
 
-PILOT = -1  # the number of the block that is learned from before the first run that counts
+FIRST_PIECE = -1  # the number of the first piece of the pilot, before the blocks that count; the next has -2
 
 
 @dataclass(frozen=True)
@@ -88,14 +88,18 @@ class Store:
         except (EOFError, KeyError, TypeError, ValueError, pickle.UnpicklingError) as problem:
             raise InputFileError(f"{self.path} holds something else than an audit: {problem}.") from problem
 
-    def pilot(self, run: Callable[[], Past]) -> Past:
-        """The pilot: as recorded, or run now and recorded."""
-        known = self.blocks(range(PILOT, PILOT + 1), lambda told: None)
-        if PILOT in known and known[PILOT].past is not None:
-            return known[PILOT].past  # type: ignore[return-value]
-        past = run()
-        self._write(PILOT, {}, past)
-        return past
+    def pilot(self, number: int, records: IntArray, run: Callable[[], AnyArray]) -> AnyArray:
+        """The outputs of a piece of the pilot for these records: as recorded, or run now and recorded."""
+        place = FIRST_PIECE - number
+        known = self.blocks(range(place, place + 1), lambda told: None)
+        if place not in known:
+            outputs = run()
+            self._write(place, {}, Past(Seen(outputs), records))
+            return outputs
+        past = known[place].past
+        if past is None or not np.array_equal(past.records, records):
+            fail(f"{self.path} holds another pilot: the file was changed, or is damaged.", InputFileError)
+        return past.seen.outputs
 
     def record(self, number: int, block: Block) -> None:
         """Write one block, in a transaction of its own."""
