@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from dprisk import audit
 from dprisk.auditing import as_target
-from dprisk.auditing.evidence.attackers import Lookup
+from dprisk.auditing.evidence.attackers import Lookup, verbatim
 from dprisk.auditing.evidence.counting import counted
 from dprisk.auditing.evidence.views import NOTHING, Seen, Value
 from dprisk.types import FloatArray, IntArray
@@ -160,3 +160,10 @@ def test_what_a_witness_says_can_be_counted_again(size: int) -> None:
             again = sum(all(holds[word](output, float(end)) for word, end in found) for output in given[record])
             assert not found or times <= again <= times + 200  # runs that tried whether it can be seeded
             assert not found or times > 0 or again <= 5
+
+
+def test_rows_of_bits_are_told_apart_and_are_no_record() -> None:
+    rows = np.random.default_rng(0).random((2000, 10)) < 0.5
+    tokens = Seen(rows).tokens(Value())
+    assert np.unique(tokens).size == len(np.unique(rows, axis=0))
+    assert not (verbatim(range(1024)).answers(Seen(rows)) >= 0).any()

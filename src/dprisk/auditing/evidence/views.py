@@ -22,7 +22,7 @@ from dprisk.auditing.evidence.forms import form_of, number_forms, shown
 from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
 
 MIXING = np.uint64(0x9E3779B97F4A7C15)  # an odd number whose multiples are spread over all 64 bits
-FEW_BITS = 32  # entries that are True or False, which make one whole number together
+FEW_BITS, ROWS = 32, 1 << 61  # entries that are True or False, which make one whole number together, counted from here
 NOTHING = -(2**62)  # the view of an output that it has nothing to say about
 
 
@@ -240,11 +240,9 @@ def _last_bit(column: AnyArray) -> IntArray:
 
 
 def _packed(rows: BoolArray) -> IntArray:
-    """The bits of each row as one number."""
-    whole = np.zeros((len(rows), 4), dtype=np.uint8)
-    packed = np.packbits(rows, axis=1, bitorder="little")
-    whole[:, : packed.shape[1]] = packed
-    return whole.view("<u4")[:, 0].astype(np.int64)
+    """The bits of each row as one number, far from those that are outputs themselves."""
+    weights = 2.0 ** np.arange(rows.shape[1])
+    return np.asarray((rows.astype(float) @ weights).astype(np.int64) + ROWS)
 
 
 def _mixed(columns: list[IntArray], count: int) -> IntArray:
