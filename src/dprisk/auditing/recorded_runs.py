@@ -11,13 +11,12 @@ from dprisk.auditing.certify.claim import Terms, as_claim
 from dprisk.auditing.code.comparison import require_outputs
 from dprisk.auditing.code.randomness import block_generator
 from dprisk.auditing.code.recordings import Recorded
-from dprisk.auditing.code.target import versions
+from dprisk.auditing.concluding import conclude
 from dprisk.auditing.evidence.attackers import Past
 from dprisk.auditing.evidence.portfolio import Portfolio
 from dprisk.auditing.evidence.suspects import Wanted, learned_design
 from dprisk.auditing.evidence.views import Seen
 from dprisk.auditing.report import AuditReport
-from dprisk.auditing.run import with_findings
 from dprisk.auditing.running.plan import Outcome
 from dprisk.errors import InputFileError, require
 from dprisk.guarantees import Guarantee
@@ -61,15 +60,5 @@ def audit_recorded(runs: Recorded, claim: float | Guarantee, *, alpha: float = 0
         new = Past(Seen(outputs[used[part]]), codes[used[part]])
         tally = found.tally + found.design.judged(new.seen, truth[part])
         found = replace(found, tally=tally, recent=(*found.recent, new))
-    report = AuditReport(
-        target={"name": runs.name, "size": runs.size, "recorded": int(codes.size), "versions": versions()},
-        claim=terms.claim,
-        tally=found.tally,
-        design=found.design,
-        alpha=terms.alpha,
-        planned=found.tally.runs,
-        anytime=True,
-        seed=terms.seed,
-        seconds=time.perf_counter() - started,
-    )
-    return with_findings(report, found)
+    target = {"name": runs.name, "size": runs.size, "recorded": int(codes.size)}
+    return conclude(found, target, terms, started, planned=found.tally.runs, anytime=True)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dprisk.auditing.certify.claim import Terms, as_claim
 from dprisk.auditing.code.reading import Records, read
-from dprisk.auditing.code.target import versions
+from dprisk.auditing.concluding import conclude
 from dprisk.auditing.evidence.choosing import Look, choose
 from dprisk.auditing.evidence.pilot import WatchPilot
 from dprisk.auditing.report import AuditReport
@@ -80,33 +79,18 @@ def audit(
             setup = choose(target, terms, threat, look, store, watch_pilot)
         found = carry_out(setup, terms, running, store, watch, budget)
     ended = budget.is_over and found.tally.runs < terms.runs
-    report = AuditReport(
-        target=target.describe() | {"versions": versions()},
-        claim=terms.claim,
-        tally=found.tally,
-        design=found.design,
-        alpha=terms.alpha,
+    report = conclude(
+        found,
+        target.describe(),
+        terms,
+        started,
         planned=found.tally.runs if ended else terms.runs,
         anytime=terms.anytime or found.interrupted,
-        seed=terms.seed,
-        seconds=time.perf_counter() - started,
-        notes=tuple(_notes(found, terms, running, ended)),
+        notes=_notes(found, terms, running, ended),
     )
-    report = with_findings(report, found)
     if found.interrupted:
         raise AuditInterrupted(report, running.store)
     return report
-
-
-def with_findings(report: AuditReport, found: Outcome) -> AuditReport:
-    """The same with what gives the code away, or else with what was looked at."""
-    if report.verdict == "violated":
-        learned = found.learned()
-        return replace(
-            report, witnesses=learned.design.witnesses(found.tally, report.claim, report.alpha, learned.past)
-        )
-    how = report.claim, report.alpha, report.anytime, list(found.all_rounds), found.records
-    return replace(report, coverage=found.design.coverage(found.tally, *how))
 
 
 @contextmanager

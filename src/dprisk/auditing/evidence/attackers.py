@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from dprisk.auditing.certify.counts import rate
 from dprisk.auditing.code.outputs import as_objects
 from dprisk.auditing.evidence.counting import FEW_TOKENS, Counted, counted
 from dprisk.auditing.evidence.cuts import (
@@ -83,7 +84,7 @@ class Bar:
     @property
     def rate(self) -> float:
         """e^eps / (e^eps + s - 1), the most that an answer is right with under the claim."""
-        return 1 / (1 + (self.suspects - 1) * math.exp(-min(self.epsilon, 700.0)))
+        return rate(self.epsilon - math.log(self.suspects - 1))
 
 
 class Rule(ABC):
