@@ -58,8 +58,8 @@ def _bound_command() -> Command:
             option(
                 "targets",
                 FILE,
-                "A CSV file of people: a column `baseline`, how likely the best guess about each is, or `values`, so many "
-                "equally likely ones; perhaps `people`, how many a row stands for, and `label`.",
+                "A CSV file of people: a column `baseline`, how likely the best guess about each is, or `values`, so "
+                "many equally likely ones; perhaps `people`, how many a row stands for, and `label`.",
             ),
             option("people", int, "Instead of a file: how many people there are."),
             option("values", int, "With --people: how many equally likely values each may have."),
@@ -145,16 +145,12 @@ def _audit(**given: Any) -> None:
     require(given["prior"] is None or given["values"] is None, "Give one of --prior and --values.")
     count = given["guesses"]
     if given["scores"] is not None:
-        require(
-            given["successes"] is None and given["targets"] is None, "A file has its own counts: give only --scores."
-        )
+        require(given["successes"] is None and given["targets"] is None, "A file has its own counts; drop the others.")
         run = OneRun.from_csv(given["scores"], given["prior"], given["values"])
     else:
         for name in ("successes", "guesses", "targets"):
             if given[name] is None:
-                fail(
-                    f"--{name} is missing; counts need --successes, --guesses and --targets, or give a file of --scores."
-                )
+                fail(f"--{name} is missing: give --successes, --guesses and --targets, or a file of --scores.")
         prior = None if given["values"] is not None else 0.5 if given["prior"] is None else given["prior"]
         run = OneRun.counted(given["successes"], count, given["targets"], prior, given["values"] or 2)
     report = audit_one_run(run, given["claim"], delta=given["delta"] or 0.0, alpha=given["alpha"], guesses=count)

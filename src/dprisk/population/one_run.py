@@ -176,13 +176,6 @@ def counted_epsilon(guesses: Guesses, alpha: float, delta: float = 0.0) -> float
     """
     if guesses.successes == 0:
         return 0.0
-    costly = named_allowance(guesses, 0.0, 0.0, delta) > WORTH_IT * alpha
-    if costly and guesses.count <= FEW_GUESSES and _is_plain(guesses):
-        values, targets = guesses.canaries.values or 2, guesses.canaries.people
-        return _last(
-            lambda _, last: exact_chance([(last, delta)], values, guesses.successes, guesses.count, targets) <= alpha,
-            until=1e-6,
-        )
     alike = bool(np.ptp(guesses.masses) == 0)
 
     def refuted(first: float, last: float) -> bool:
@@ -194,7 +187,16 @@ def counted_epsilon(guesses: Guesses, alpha: float, delta: float = 0.0) -> float
             return _binomial_tail(guesses.successes, guesses.count, float(chances[0])) <= left
         return PoissonBinomial(chances).log_at_least(guesses.successes) <= math.log(left)
 
-    return _last(refuted)
+    found = _last(refuted)
+    costly = named_allowance(guesses, 0.0, 0.0, delta) > WORTH_IT * alpha
+    if not (costly and guesses.count <= FEW_GUESSES and _is_plain(guesses)):
+        return found
+    values, targets = guesses.canaries.values or 2, guesses.canaries.people
+
+    def is_unlikely(_: float, epsilon: float) -> bool:
+        return exact_chance([(epsilon, delta)], values, guesses.successes, guesses.count, targets) <= alpha
+
+    return max(found, _last(is_unlikely, found, 0.02, 1e-6))
 
 
 def named_allowance(guesses: Guesses, first: float, last: float, delta: float) -> float:
@@ -216,11 +218,11 @@ def _is_plain(guesses: Guesses) -> bool:
     return values is not None and bool(np.all(np.abs(guesses.masses * values - 1) < 1e-12))
 
 
-def _last(refuted: Callable[[float, float], bool], until: float = 1e-9) -> float:
-    """The end of the claims from 0 on that are refuted; `refuted` says whether all in an interval are."""
-    if not refuted(0.0, 0.0):
+def _last(refuted: Callable[[float, float], bool], start: float = 0.0, step: float = 1.0, until: float = 1e-9) -> float:
+    """The end of the claims from `start` on that are refuted; `refuted` says whether all in an interval are."""
+    if not refuted(start, start):
         return 0.0
-    epsilon, step = 0.0, 1.0
+    epsilon = start
     while step > until and epsilon < LARGEST:
         if refuted(epsilon, epsilon + step):
             epsilon, step = epsilon + step, 2 * step

@@ -112,8 +112,9 @@ class Match(Answer):
 
     def sentence(self) -> str:
         """In words."""
+        some = decimals_up(100 * self.somebody, 2)
         return (
-            f"One guess matches some one of {self.people} records with at most {decimals_up(100 * self.somebody, 2)} %, "
+            f"One guess matches some one of {self.people} records with at most {some} %, "
             f"{100 * self.somebody_without:.3g} % without the release; a given one with at most "
             f"{significant_up(100 * self.given_one, 3)} %, {100 * self.baseline:.3g} % without it."
         )
@@ -124,8 +125,8 @@ def singling_out(epsilon: float, weight: float, people: int, delta: float = 0.0)
 
     Predicate singling out (Cohen and Nissim), for pure DP: given the output and the records before it, each has the
     property with a probability between w/(w + e^eps (1 - w)) and beta(w). The worst chain of such chances follows from
-    its end. delta adds at most 2 n delta: a chance may be too high or too low, by delta each on average. Without a release n w (1 - w)^(n-1), near 0.37 for w = 1/n: only a property
-    that is much rarer than one in n singles anybody out.
+    its end. delta adds at most 2 n delta: a chance may be too high or too low, by delta each on average. Without a
+    release n w (1 - w)^(n-1), near 0.37 for w = 1/n: only a property much rarer than one in n singles anybody out.
     """
     count, chance = as_whole("people", people), as_number("weight", weight)
     high = float(posteriors(epsilon, np.array([chance]))[0])

@@ -20,9 +20,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from dprisk.errors import TooLargeError, as_whole, require
-from dprisk.types import FloatArray
+from dprisk.types import FloatArray, IntArray
 
 MOST_GUESSES = 2000  # in a program that takes a second or so
+LARGEST = 40.0  # epsilon, beyond which a pair is left out: it says next to nothing
 Pairs = Sequence[tuple[float, float]]
 
 
@@ -32,14 +33,27 @@ def exact_chance(pairs: Pairs, values: int, successes: int, guesses: int, target
     >>> round(exact_chance([(0.0, 0.01)], values=2, successes=1, guesses=2), 6)
     0.7575
     """
+    return _worst(pairs, values, successes, guesses, targets)[0]
+
+
+def exact_law(pairs: Pairs, values: int, successes: int, guesses: int) -> FloatArray:
+    """P(W = w) for w = 0, ..., guesses under a mechanism that attains it, as far as the solver's tolerance goes.
+
+    Such a mechanism draws w, picks so many targets at random, tells their values, and false ones of all others.
+    """
+    return _worst(pairs, values, successes, guesses, None)[1]
+
+
+def _worst(pairs: Pairs, values: int, successes: int, guesses: int, targets: int | None) -> tuple[float, FloatArray]:
     many, count = as_whole("values", values, least=2), as_whole("guesses", guesses)
     share = count / (count if targets is None else as_whole("targets", targets, least=count))
-    rows, owners = [], []
-    for number, (epsilon, _) in enumerate(pairs):
+    kept = [(epsilon, delta) for epsilon, delta in pairs if epsilon <= LARGEST]
+    rows, owners = [np.zeros(count + 1)], [0]
+    for number, (epsilon, _) in enumerate(kept, start=1):
         shown = _right_turned_wrong(epsilon, many, count) + _wrong_turned_right(epsilon, many, count)
         rows += shown
         owners += [number] * len(shown)
-    return _largest(np.array(rows), np.array(owners), [delta / share for _, delta in pairs], successes, count)
+    return _largest(np.array(rows), np.array(owners), [0.0, *(delta / share for _, delta in kept)], successes, count)
 
 
 def mahloujifar_chance(pairs: Pairs, values: int, successes: int, guesses: int) -> float:
@@ -49,10 +63,12 @@ def mahloujifar_chance(pairs: Pairs, values: int, successes: int, guesses: int) 
     rightly together with at least c - 1 of the others. For comparison: never below `exact_chance`.
     """
     many, count = as_whole("values", values, least=2), as_whole("guesses", guesses)
-    rows = [np.cumsum(_right_turned_wrong(epsilon, many, count)[::-1], axis=0) for epsilon, _ in pairs]
-    owners = np.arange(len(pairs) * count)
-    budgets = [delta for _, delta in pairs for _ in range(count)]
-    return _largest(np.concatenate(rows), owners, budgets, successes, count)
+    kept = [(epsilon, delta) for epsilon, delta in pairs if epsilon <= LARGEST]
+    rows = [np.zeros((1, count + 1))]
+    rows += [np.cumsum(_right_turned_wrong(epsilon, many, count)[::-1], axis=0) for epsilon, _ in kept]
+    owners = np.arange(1 + len(kept) * count)
+    budgets = [0.0, *(delta for _, delta in kept for _ in range(count))]
+    return _largest(np.concatenate(rows), owners, budgets, successes, count)[0]
 
 
 def _right_turned_wrong(epsilon: float, values: int, guesses: int) -> list[FloatArray]:
@@ -60,7 +76,7 @@ def _right_turned_wrong(epsilon: float, values: int, guesses: int) -> list[Float
     for right in range(1, guesses + 1):
         row = np.zeros(guesses + 1)
         row[right] = right / guesses
-        row[right - 1] = -_power(epsilon) * (guesses - right + 1) / (guesses * (values - 1))
+        row[right - 1] = -math.exp(epsilon) * (guesses - right + 1) / (guesses * (values - 1))
         found.append(row)
     return found
 
@@ -70,17 +86,15 @@ def _wrong_turned_right(epsilon: float, values: int, guesses: int) -> list[Float
     for right in range(guesses):
         row = np.zeros(guesses + 1)
         row[right] = (guesses - right) / (guesses * (values - 1))
-        row[right + 1] = -_power(epsilon) * (right + 1) / guesses
+        row[right + 1] = -math.exp(epsilon) * (right + 1) / guesses
         found.append(row)
     return found
 
 
-def _power(epsilon: float) -> float:
-    return math.exp(min(epsilon, 50.0))
-
-
-def _largest(rows: FloatArray, owners: np.ndarray, budgets: list[float], successes: int, guesses: int) -> float:
-    """The largest p_v + ... + p_r over laws p with sum of (row p)_+ over the rows of an owner at most its budget.
+def _largest(
+    rows: FloatArray, owners: IntArray, budgets: list[float], successes: int, guesses: int
+) -> tuple[float, FloatArray]:
+    """The largest p_v + ... + p_r, and a law that has it, if (row p)_+ adds up over each owner's rows to its budget.
 
     The dual: for weights u_row in [0, y_owner] the value is at most y budget + max_w (1{w >= v} - (u rows)_w).
     """
@@ -101,9 +115,10 @@ def _largest(rows: FloatArray, owners: np.ndarray, budgets: list[float], success
         np.append(-wanted, np.zeros(slack)), limits, np.append(np.zeros(slack), budgets), whole, [1.0], method="highs"
     )
     if solved.status != 0:
-        return 1.0
+        return 1.0, wanted / wanted.sum()
     weights = np.maximum(0.0, -solved.ineqlin.marginals)
     owner_weights = weights[slack:]
     shown = np.minimum(weights[:slack], owner_weights[owners])
     value = float(owner_weights @ np.array(budgets)) + float((wanted - shown @ rows).max())
-    return min(1.0, value * (1 + 1e-12) + 1e-15)
+    law = np.maximum(0.0, solved.x[: guesses + 1])
+    return min(1.0, value * (1 + 1e-12) + 1e-15), law / law.sum()
