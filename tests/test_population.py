@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dprisk import ApproxDP, DpriskError, GaussianDP, Prior, PureDP
+from dprisk import ApproxDP, Density, DpriskError, GaussianDP, Line, Prior, PureDP, Threat
+from dprisk.bounds.papers import rad_lemma_5_4
 from dprisk.population import Targets, at_most, leakage, poisson_binomial
 from dprisk.population.many_targets import corollary_3_4, theorem_3_2, theorem_3_3, theorem_3_5, with_delta
 from dprisk.population.poisson_binomial import PoissonBinomial
@@ -173,7 +174,39 @@ def test_a_law_that_attains_the_exact_chance_keeps_the_promise() -> None:
     assert law[wanted:].sum() == pytest.approx(exact_chance([(epsilon, delta)], values, wanted, guesses), abs=1e-7)
 
 
+@given(st.sampled_from([0.0, 0.5, 3.0]), st.sampled_from([0.0, 1e-3, 0.1]), st.integers(2, 40))
+def test_one_target_is_the_largest_success_on_one_record(epsilon: float, delta: float, values: int) -> None:
+    alone = exact_chance([(epsilon, delta)], values, 1, 1)
+    assert alone == pytest.approx((1 + rad_lemma_5_4(epsilon, delta, values)) / values, abs=1e-7)
+    assert mahloujifar_chance([(epsilon, delta)], values, 1, 1) >= alone - 1e-9
+
+
+def test_the_best_attack_on_randomised_response_stays_below_the_bound() -> None:
+    """A prior-aware attack on forty people with priors of their own, in 4,000 data sets."""
+    rng, epsilon, people, values = np.random.default_rng(2), 1.5, 40, 5
+    priors = rng.dirichlet(np.ones(values), size=people)
+    found = at_most(epsilon, Targets.from_priors([Prior(row) for row in priors]))
+    honest = math.exp(epsilon) / (math.exp(epsilon) + values - 1)
+    right = np.zeros(4000, dtype=int)
+    for row in priors:
+        truth = rng.choice(values, size=right.size, p=row)
+        told = np.where(rng.random(right.size) < honest, truth, (truth + rng.integers(1, values, right.size)) % values)
+        likelihood = np.full((values, values), (1 - honest) / (values - 1)) + np.eye(values) * (
+            honest - (1 - honest) / (values - 1)
+        )
+        right += (row * likelihood).argmax(axis=1)[told] == truth
+    for successes in range(10, people + 1, 3):
+        share, most = (right >= successes).mean(), found.chance_of(successes)
+        assert share <= most + 3 * math.sqrt(most * (1 - most) / right.size) + 1e-12
+    assert right.mean() > found.targets.expected + 3  # the attack does gain
+
+
 def test_guesses_at_some_targets_only_have_more_delta_to_spend() -> None:
+    one = np.array(
+        [[x[place] == value for place in (0, 1) for value in (0, 1)] for x in itertools.product((0, 1), repeat=2)]
+    )
+    worst = largest_chance(np.full((2, 2), 0.5), 0.5, 0.02, one)
+    assert exact_chance([(0.5, 0.02)], 2, 1, 1, targets=2) == pytest.approx(worst, abs=1e-7)
     few = exact_chance([(1.0, 1e-3)], 2, 9, 10, targets=100)
     assert exact_chance([(1.0, 1e-3)], 2, 9, 10) < few == pytest.approx(exact_chance([(1.0, 1e-2)], 2, 9, 10))
 
@@ -231,6 +264,23 @@ def test_targets_of_a_table_of_files_and_of_priors(tmp_path: Path) -> None:
     assert Targets.uniform(5, 10).values == 10
     assert Targets.uniform(5, 10, tries=2).values is None
     assert Targets.members(3, 0.1).smallest.tolist() == [0.1] * 3
+
+
+def test_targets_under_a_threat() -> None:
+    table = {"sex": ["f", "f", "m", "m"], "job": ["cook", "nurse", "cook", "cook"]}
+    threat = Threat.attributes(table, known=["sex"], secret=["job"])
+    rows = list(zip(table["sex"], table["job"], strict=True))
+    assert (
+        Targets.under(threat, rows).baselines.tolist() == Targets.from_table(table, ["sex"], "job").baselines.tolist()
+    )
+    near = Targets.under(Threat(Prior([0.1, 0.2, 0.3, 0.4]), success=Line(1)), 3)
+    assert near.baselines.tolist() == pytest.approx([0.9] * 3)
+    exact = Targets.under(Threat(Prior([0.5, 0.3, 0.2]), knows=[0, 0, 1]), [0, 1, 2])
+    assert exact.baselines.tolist() == pytest.approx([0.625, 0.625, 1.0])
+    assert exact.smallest.tolist() == pytest.approx([0.375, 0.375, 1.0])
+    assert Targets.under(Threat.reconstruction(Density.uniform(0, 1), within=0.1), 2).expected == pytest.approx(0.4)
+    with pytest.raises(DpriskError, match="give their records"):
+        Targets.under(threat, 4)
 
 
 @pytest.mark.parametrize(

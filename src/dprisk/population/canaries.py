@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +113,7 @@ class OneRun:
     @classmethod
     def of(
         cls,
-        mechanism: Callable[[list[Any]], Any],
+        mechanism: Callable[..., Any],
         attack: Callable[[Any], Any],
         prior: Prior | int,
         canaries: int,
@@ -121,13 +122,14 @@ class OneRun:
         """Draw the canaries' values, run the mechanism on them once, and let the attack guess them from the output.
 
         The attack returns a guess for each canary (None: no guess), or a pair: the guesses and how certain each is.
-        It must see nothing but the output.
+        It must see nothing but the output. A mechanism with a parameter `rng` gets a numpy generator.
         """
         count = as_whole("canaries", canaries)
         belief = Prior.uniform(prior) if isinstance(prior, int) else prior
-        drawn = np.random.default_rng(seed).choice(belief.size, size=count, p=belief.weights)
-        values = [belief.name(int(number)) for number in drawn]
-        found = attack(mechanism(list(values)))
+        coins, noise = np.random.default_rng(seed).spawn(2)
+        values = [belief.name(int(number)) for number in coins.choice(belief.size, size=count, p=belief.weights)]
+        more = {"rng": noise} if "rng" in signature(mechanism).parameters else {}
+        found = attack(mechanism(list(values), **more))
         guesses, certainties = found if isinstance(found, tuple) and len(found) == 2 else (found, None)
         named = listed(guesses)
         TargetError.unless(

@@ -65,8 +65,8 @@ def theorem_3_5(epsilon: float, delta: float, targets: Targets, successes: int) 
     `with_delta` holds, and `uniform.exact_chance` is attained. Kept for comparison.
     """
     law = PoissonBinomial(posteriors(epsilon, targets.baselines))
-    tails = law.tails()
     reached = law.at_least(successes)
+    tails = np.append(law.tails(), np.zeros(max(0, successes - targets.people)))
     steps = np.arange(1, successes + 1)
     slope = float(((tails[successes - steps] - reached) / steps).max()) if successes > 0 else 0.0
     return min(1.0, reached + max(0.0, slope) * targets.people * delta)

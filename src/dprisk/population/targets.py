@@ -13,6 +13,7 @@ import numpy as np
 from dprisk.csv_files import CsvFile
 from dprisk.errors import InputFileError, ParameterError, as_number, as_whole, require
 from dprisk.tables import as_floats, rows_of
+from dprisk.threat import Threat
 from dprisk.threat.prior import Prior
 from dprisk.types import FloatArray, Table
 from dprisk.values import Value
@@ -52,7 +53,7 @@ class Targets(Value):
         """So many people, each with one of so many equally likely values; an attempt names `tries` of them."""
         count, many = as_whole("people", people), as_whole("values", values)
         named = min(as_whole("tries", tries), many)
-        return cls(np.full(count, named / many), named / many, 1 / many)
+        return cls(np.full(count, named / many), 1 / many, 1 / many)
 
     @classmethod
     def members(cls, people: int, prior: float = 0.5) -> Self:
@@ -90,6 +91,35 @@ class Targets(Value):
         of_group = {group: _summary(Prior.from_counts(inside), 1) for group, inside in counts.items()}
         masses, least, collisions = zip(*(of_group[group] for group in groups), strict=True)
         return cls(np.array(masses), np.array(least), np.array(collisions))
+
+    @classmethod
+    def under(cls, threat: Threat, records: Sequence[Any] | int) -> Self:
+        """People under a threat, with its knowledge and its rule of success: their records, by label or number.
+
+        Where nothing is known of anybody, their number is enough. What the attacker knows of a person is their group;
+        the baseline is the heaviest set within it that a guess can be right about.
+
+        >>> from dprisk import Line, Prior, Threat
+        >>> Targets.under(Threat(Prior.uniform(10), success=Line(1)), 100)
+        Targets(100 people, baselines from 0.3 to 0.3)
+        """
+        if isinstance(records, int):
+            require(threat.knows.is_none, "The attacker knows something of each person: give their records.")
+            count = as_whole("records", records)
+            if threat.has_numbers:
+                return cls(np.full(count, threat.kappa_plus), max(0.0, threat.kappa_minus))
+            numbers = np.zeros(count, dtype=int)
+        else:
+            numbers = np.array([threat.prior.find(record) for record in records], dtype=int)
+        weights, groups, size = threat.prior.weights, threat.knows.groups, threat.knows.n_groups
+        mass, twice = np.bincount(groups, weights, size), np.bincount(groups, weights**2, size)
+        best = np.ravel(threat.reach.best(threat.reach.sums(weights[:, None])))
+        least = np.full(size, np.inf)
+        np.minimum.at(least, groups[weights > 0], weights[weights > 0])
+        mine = groups[numbers]
+        require(bool(np.all(mass[mine] > 0)), "A record is impossible under the prior; its owner has no baseline.")
+        smallest = least[mine] / mass[mine] if threat.success.is_exact else 0.0
+        return cls(np.minimum(1.0, best[mine] / mass[mine]), smallest, twice[mine] / mass[mine] ** 2)
 
     @classmethod
     def from_csv(cls, path: str | Path) -> Self:
