@@ -24,8 +24,8 @@ from dprisk.population.uniform import exact_chance
 from dprisk.rounding import ULP, decimals_up, significant_up, sure
 from dprisk.types import FloatArray
 
-FEW_PEOPLE = 400  # for whom the exact program is solved, where a guarantee is more than one pair
-FEW_PAIRS = 21  # of these
+FEW_PEOPLE = 400  # for whom the exact program is solved,
+FEW_ROWS = 2100  # with as many pairs as make so many rows: a second or so
 MANY_PEOPLE = 5000  # from whom on few pairs of a curve are tried
 LISTED = 1000  # people of whom each is told
 POINTS = 40  # of a picture
@@ -83,7 +83,7 @@ class AtMost(Answer):
         return small and any(delta > 0 for _, delta in self.pairs)
 
     def _exact(self, successes: int) -> float:
-        step = -(-len(self.pairs) // FEW_PAIRS)
+        step = -(-len(self.pairs) * self.targets.people // FEW_ROWS)
         return exact_chance(self.pairs[::step], int(self.targets.values or 2), successes, self.targets.people)
 
     def log_chance_of(self, successes: int) -> float:

@@ -14,11 +14,10 @@ from dprisk.errors import as_epsilon, as_whole, require
 from dprisk.pictures.drawing import draw
 from dprisk.pictures.picture import GREY, Curve, Curves, Panel, colour
 from dprisk.population.canaries import OneRun
-from dprisk.population.one_run import Guesses, best_moment_epsilon, counted_epsilon, log_evidence
+from dprisk.population.one_run import Guesses, best_moment_epsilon, counted_epsilon
 from dprisk.rounding import decimals_down, sure
 
 POINTS = 40  # of a picture
-GRID = 80
 
 Verdict = Literal["violated", "consistent with the claim"]
 
@@ -154,25 +153,16 @@ class OneRunAudit(Answer):
         return f"{told} That is consistent with epsilon {self.claim:g}, which is no proof of it."
 
     def picture(self) -> Curves:
-        """What `plot` draws: the certificate over the number of guesses."""
-        places = np.unique(np.linspace(1, self.run.right.size, POINTS).astype(int))
-        fixed = tuple(counted_epsilon(self._guesses(int(place)), self.alpha, self.delta) for place in places)
+        """What `plot` draws: the certificate over the number of guesses, at the best moment up to there and counted."""
+        places = np.unique(np.linspace(1, self.run.right.size, POINTS).astype(int)).tolist()
+        parts = [self._guesses(place) for place in places]
         across = tuple(map(float, places))
+        fixed = tuple(counted_epsilon(part, self.alpha, self.delta) for part in parts)
         curves = [Curve("had that number been fixed beforehand", across, fixed, GREY, dashed=True)]
         if self.run.ordered:
-            curves.insert(0, Curve("read there", across, self._read_at(places), colour(0), bold=True))
+            read = tuple(best_moment_epsilon(part, self.alpha, self.delta)[0] for part in parts)
+            curves.insert(0, Curve("at the best moment so far", across, read, colour(0), bold=True))
         return Curves("The true epsilon is at least", "guesses", (Panel("", tuple(curves)),))
-
-    def _read_at(self, places: np.ndarray) -> tuple[float, ...]:
-        """The certificate read at some moments, on a grid of epsilons."""
-        moments, best = self.run.guesses.moments, np.zeros(self.run.guesses.moments.size)
-        still = np.ones(moments.size, dtype=bool)
-        grid = np.linspace(0.0, 1.2 * self.epsilon_certified + 0.01, GRID)
-        for before, epsilon in zip(np.append(0.0, grid), grid, strict=False):
-            still &= log_evidence(self.run.guesses, float(epsilon), float(before), self.alpha, self.delta) >= 0
-            best[still] = epsilon
-        at = np.searchsorted(moments, places, side="right") - 1
-        return tuple(float(best[place]) if place >= 0 else 0.0 for place in at)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the certificates over the number of guesses with matplotlib; returns the axes."""
