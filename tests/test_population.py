@@ -152,6 +152,8 @@ def test_the_printed_theorem_3_5_is_not_a_bound() -> None:
     printed = theorem_3_5(0.0, 0.01, Targets.members(2), 1)
     assert worst == pytest.approx(0.7575)
     assert printed == pytest.approx(0.755)
+    doubled = 2 * theorem_3_5(0.0, 0.01, Targets.members(3), 1) - 0.875
+    assert doubled < largest_chance(np.full((3, 2), 0.5), 0.0, 0.01, hits(2, 3, 1)) - 0.001
     tail = math.exp(theorem_3_2(0.1, Targets.uniform(50, 10), 10))
     added = exact_chance([(0.1, 1e-5)], 10, 10, 50) - tail
     assert tail == pytest.approx(0.042, abs=5e-4)

@@ -40,9 +40,8 @@ def bits_leaked(epsilon: float, probability: float) -> float:
     if probability == 1:
         return 0.0
     log_odds = as_epsilon(epsilon) + math.log1p(-probability) - math.log(probability)
-    return (max(log_odds, 0.0) + math.log1p(math.exp(-abs(log_odds)))) / math.log(
-        2
-    )  # without e^eps, which may overflow
+    log_of_both = max(log_odds, 0.0) + math.log1p(math.exp(-abs(log_odds)))  # without e^eps, which may overflow
+    return log_of_both / math.log(2)
 
 
 def narcissus_success(epsilon: float, prior: float, delta: float = 0.0) -> float:
@@ -58,8 +57,7 @@ def forms(epsilon: float, prior: float, delta: float = 0.0) -> dict[str, float]:
     """How often an attacker can be right about a secret of this prior probability, as each framework bounds it.
 
     `posterior` is beta(p) + delta, of the guess that is made; `narcissus` e^eps p + delta, of the same; `rero` the same
-    of the likeliest guess, whichever is made; `curve` 1 - f(p) of the trade-off curve (Hayes et al.). The last may be
-    the smallest: it is where epsilon and delta are all that is known of large p.
+    of the likeliest guess, whichever is made; `curve` 1 - f(p) of the trade-off curve (Hayes et al.).
 
     >>> {name: round(value, 3) for name, value in forms(1.0, 0.1).items()}
     {'posterior': 0.232, 'narcissus': 0.272, 'rero': 0.272, 'curve': 0.272}

@@ -102,38 +102,24 @@ def best_moment_epsilon(guesses: Guesses, alpha: float, delta: float = 0.0) -> t
     The bound walks up from 0 in steps over which every claim is refuted. In a step the ratios are smallest at its end;
     the stakes and Delta, which delta makes matter, are largest at its start.
     """
-
-    def evidence(first: float, last: float) -> FloatArray:
-        return log_evidence(guesses, last, first, alpha, delta)
-
-    return walk(evidence, guesses)
-
-
-def walk(evidence: Callable[[float, float], FloatArray], guesses: Guesses) -> tuple[float, int]:
-    """The end of the claims from 0 on that the evidence refutes at some moment, and the last such moment.
-
-    `evidence` is at most the log of the evidence against every claim in an interval, less what refutes it.
-    """
     if guesses.successes == 0:
         return 0.0, 0
-    moments = guesses.moments
-    epsilon, step, best = 0.0, 1.0, 0
-    start = evidence(0.0, 0.0)
-    if start.max() < 0:
-        return 0.0, int(moments[int(np.argmax(start))])
-    best = int(np.argmax(start))
-    while step > 1e-9 and epsilon < LARGEST:
-        found = evidence(epsilon, epsilon + step)
-        place = int(np.argmax(found))
-        if found[place] >= 0:
-            epsilon, best, step = epsilon + step, place, 2 * step
+    found = log_evidence(guesses, 0.0, 0.0, alpha, delta)
+    epsilon, step, best = 0.0, 1.0, int(np.argmax(found))
+    while found.max() >= 0 and step > 1e-9 and epsilon < LARGEST:
+        tried = log_evidence(guesses, epsilon + step, epsilon, alpha, delta)
+        if tried.max() >= 0:
+            epsilon, step, best = epsilon + step, 2 * step, int(np.argmax(tried))
         else:
             step /= 2
-    return epsilon, int(moments[best])
+    return epsilon, int(guesses.moments[best])
 
 
 def log_evidence(guesses: Guesses, epsilon: float, stakes_at: float, alpha: float, delta: float) -> FloatArray:
-    """At each moment, ln of the evidence against every claim from `stakes_at` to epsilon, less what refutes it."""
+    """At each moment, ln of the evidence against every claim from `stakes_at` to epsilon, less what refutes them.
+
+    At least 0 at some moment if all of them are refuted; see `best_moment_epsilon`.
+    """
     excess = guesses.canaries.excess(stakes_at, delta)
     share = min(0.5, math.sqrt(2 * excess / alpha))
     kept = alpha * (1 - share)

@@ -44,11 +44,6 @@ class PoissonBinomial:
         self._open = given[(given > 0) & (given < 1)]
 
     @cached_property
-    def mean(self) -> float:
-        """The expected number of successes."""
-        return self._sure + float(self._open.sum())
-
-    @cached_property
     def _plain(self) -> _Tilted:
         return self._tilted(1.0)
 
