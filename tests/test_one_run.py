@@ -14,7 +14,7 @@ from benchmarks import one_run as benchmark
 from dprisk import DpriskError, Prior
 from dprisk.auditing.certify.counts import Counts, certified_epsilon
 from dprisk.cli.commands import command
-from dprisk.population import OneRun, Targets, audit_one_run, one_run
+from dprisk.population import OneRun, Targets, audit_one_run, choose_guesses, one_run
 from dprisk.population.one_run import Guesses, best_moment_epsilon, counted_epsilon, log_evidence
 from dprisk.types import FloatArray
 
@@ -180,6 +180,15 @@ def test_a_mechanism_and_an_attack_are_run_once() -> None:
     assert found.epsilon_certified > 2
     with pytest.raises(DpriskError, match="a guess for each of the 50 canaries, it gave 1"):
         OneRun.of(mechanism, lambda _: ["n"], prior, canaries=50)
+
+
+def test_a_pilot_tells_which_way_to_go() -> None:
+    even = OneRun(np.arange(1000) % 4 > 0, np.full(1000, 0.5), Targets.members(1000))  # every guess as good as another
+    assert choose_guesses(even) == 1000
+    sharp = OneRun(np.append(np.ones(60, dtype=bool), np.arange(940) % 2 == 0), even.masses, even.canaries)
+    assert choose_guesses(sharp) != 1000
+    with pytest.raises(DpriskError, match="needs the guesses in their order"):
+        choose_guesses(OneRun.counted(61, 100, 1000))
 
 
 def test_scores_of_candidates() -> None:

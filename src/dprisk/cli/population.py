@@ -19,7 +19,7 @@ VIOLATED = 1  # exit code, as of `dprisk audit`
 
 def population_command() -> click.Group:
     """`dprisk population`, and what it can be asked."""
-    group = click.Group("population", help="How much of many people's data is at risk at once? What does one run tell?")
+    group = click.Group("population", help="What do many people risk at once, and what does one run tell?")
     for made in (_bound_command(), _audit_command()):
         group.add_command(made)
     return group

@@ -17,7 +17,8 @@ from dprisk.population.canaries import OneRun
 from dprisk.population.one_run import Guesses, best_moment_epsilon, counted_epsilon
 from dprisk.rounding import decimals_down, sure
 
-POINTS = 40  # of a picture
+POINTS = 40  # of a picture, and numbers of guesses that are tried on a pilot
+MARGIN = 0.9  # what the luckiest number of a pilot is worth in another run, about
 
 Verdict = Literal["violated", "consistent with the claim"]
 
@@ -44,6 +45,20 @@ def audit_one_run(
         require(count in (None, available), "Only counts are known of this run: all its guesses count, or none.")
         count = available
     return OneRunAudit(run, None if claim is None else as_epsilon(claim), as_delta(delta), as_alpha(alpha), count)
+
+
+def choose_guesses(pilot: OneRun, *, delta: float = 0.0, alpha: float = 0.05) -> int | None:
+    """How many guesses to fix before the next run, going by another one; None if the best moment does better there.
+
+    The pilot must not be the run that is audited: a smaller training, a simulation, last week's run. A pilot with
+    another number of guesses gives a number in proportion to it. A bad choice makes an audit weak, never wrong.
+    """
+    require(pilot.ordered, "Only counts are known of this run; a pilot needs the guesses in their order.")
+    guesses, delta, alpha = pilot.guesses, as_delta(delta), as_alpha(alpha)
+    numbers = sorted({round(number) for number in np.geomspace(1, guesses.count, POINTS)})
+    certified = {number: counted_epsilon(guesses.first(number), alpha, delta) for number in numbers}
+    most = max(certified, key=lambda number: (certified[number], number))
+    return most if certified[most] * MARGIN > best_moment_epsilon(guesses, alpha, delta)[0] else None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
