@@ -18,6 +18,7 @@ from dprisk.cli.assess import assess_command, calibrate_command
 from dprisk.cli.audit import audit_command
 from dprisk.cli.options import Command, option
 from dprisk.cli.plot import plot_command
+from dprisk.cli.population import population_command
 from dprisk.cli.printing import print_json, say, visible
 from dprisk.cli.tables import show, show_attacks, show_catalogue, show_options, show_registry
 from dprisk.errors import DpriskError
@@ -45,6 +46,7 @@ def command() -> click.Group:
         assess_command(),
         calibrate_command(),
         audit_command(),
+        population_command(),
         plot_command(),
         Command("bounds", _bounds, as_json),
         Command("catalogue", _catalogue, as_json),
