@@ -80,7 +80,7 @@ def test_the_survey_of_2019_has_any_threshold(tmp_path: Path) -> None:
     assert (found.size, found.secret.tolist(), found.label.tolist()) == (3, [0, 3, 6], [0, 1, 1])
     assert census_2019(tmp_path, income=90_000).label.tolist() == [0, 1, 0]
     assert census_2019(tmp_path, income=90_000).classes[1] == "earns at least 90,000"
-    assert "stand in for Census19" in found.note
+    assert "levels differ from those in papers" in found.note
     with pytest.raises(DpriskError, match="income must be a number of dollars above 0"):
         census_2019(tmp_path, income=0)
 
@@ -165,7 +165,9 @@ def test_the_survey_of_2024_is_read_by_pyarrow(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(InputFileError, match="cannot be read as a Parquet file"):
         census(tmp_path)
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    with pytest.raises(MissingPackageError, match="needs pyarrow: pip install .dprisk.learning..; or take census-2019"):
+    with pytest.raises(
+        MissingPackageError, match=r"needs pyarrow: pip install .dprisk.learning..; or take census-2019"
+    ):
         census(tmp_path)
 
 

@@ -22,8 +22,9 @@ RACES = (
     "two or more races",
 )
 INCOME = 50_000
-CENSUS_2024 = "the 2024 one-year American Community Survey (census24.parquet), which stands in for Census19"
-CENSUS_2019 = "the NIST excerpts of the 2019 American Community Survey (census19_like.csv), which stand in for Census19"
+CENSUS_2024 = "the 2024 one-year American Community Survey, as prepared to stand in for Census19"
+CENSUS_2019 = "the NIST excerpts of the 2019 American Community Survey, as prepared to stand in for Census19"
+NOTE = "The data stand in for Census19: levels differ from those in papers about it."
 CENSUS19 = "the person files psam_p*.csv of the 2019 one-year American Community Survey of the US Census Bureau"
 COUNTED_FROM_ONE = ("SEX", "COW", "SCHL", "MAR", "WAOB")
 DIFFICULTIES = ("DREM", "DPHY", "DEAR", "DEYE")
@@ -40,9 +41,7 @@ def census(folder: str | Path) -> LabelledTable:
     path = present(folder_of(folder, "census-pums-2024"), "census24.parquet", CENSUS_2024)
     columns = _parquet(path)
     sizes = {"COW": 8, "SCHL": 24, "MAR": 5, "SEX": 2, **dict.fromkeys(DIFFICULTIES, 2), "NATIVITY": 2, "CIT": 5}
-    return _people(
-        "census", columns, sizes | {"HISP": 24}, ("AGEP", "WKHP"), columns["label"], INCOME, f"These are {CENSUS_2024}."
-    )
+    return _people("census", columns, sizes | {"HISP": 24}, ("AGEP", "WKHP"), columns["label"], INCOME, NOTE)
 
 
 def census_2019(folder: str | Path, income: float = INCOME) -> LabelledTable:
@@ -57,7 +56,7 @@ def census_2019(folder: str | Path, income: float = INCOME) -> LabelledTable:
     columns = {name: np.array(file.numbers(read[name], name)) for name in ("AGEP", "RAC1P", "PINCP")}
     columns |= {name: _coded(read[name], size, name, path) for name, size in sizes.items()}
     label = columns["PINCP"] >= _income(income)
-    return _people("census-2019", columns, sizes, ("AGEP",), label, income, f"These are {CENSUS_2019}.")
+    return _people("census-2019", columns, sizes, ("AGEP",), label, income, NOTE)
 
 
 def census19(folder: str | Path, income: float = 90_000) -> LabelledTable:
@@ -109,7 +108,7 @@ def _parquet(path: Path) -> dict[str, Any]:
         from pyarrow import ArrowException, parquet
     except ImportError:
         raise MissingPackageError(
-            f'Reading {path.name} needs pyarrow: pip install "dprisk[learning]"; or take census-2019, whose file is a CSV.'
+            f'Reading {path.name} needs pyarrow: pip install "dprisk[learning]"; or take census-2019, which needs none.'
         ) from None
     try:
         table = parquet.read_table(path)

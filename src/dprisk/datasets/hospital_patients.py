@@ -10,7 +10,8 @@ from dprisk.datasets.labelled import LabelledTable
 from dprisk.errors import InputFileError
 from dprisk.tables import encode
 
-DIABETES = "the UCI data set Diabetes 130-US hospitals (diabetes130_encounters.csv), which stands in for Texas-100X"
+DIABETES = "the UCI data set Diabetes 130-US hospitals, as prepared to stand in for Texas-100X"
+NOTE = "The data stand in for Texas-100X: levels differ from those in papers about it."
 TEXAS = "Texas-100X (texas_100x.csv), which process_texas.py of github.com/bargavj/Texas-100X makes"
 OF_A_STAY = (
     "gender",
@@ -58,7 +59,7 @@ def hospital(folder: str | Path) -> LabelledTable:
     sizes = {name: len(distinct) for name, (_, distinct) in coded.items()}
     label, diagnoses = encode(diagnosis[kept].tolist())
     classes = tuple(f"diagnosis {number}" for number in diagnoses)
-    return LabelledTable("hospital", known, sizes, "race", race, tuple(races), label, classes, f"These are {DIABETES}.")
+    return LabelledTable("hospital", known, sizes, "race", race, tuple(races), label, classes, NOTE)
 
 
 def texas_100x(folder: str | Path) -> LabelledTable:

@@ -24,7 +24,8 @@ DELTA = 1e-5
 class AttackFound:
     """One attack: how often it is right about people who took part (ReRo), and what taking part adds to that (RAD).
 
-    `by_value` has the latter for the people with each value of the sensitive attribute; these intervals hold together.
+    `by_value` has the latter for the people with each value of the sensitive attribute. The intervals of one kind hold
+    together, for all attacks of a study and all values.
     """
 
     name: str
@@ -122,7 +123,7 @@ class AttributeRisk(Answer):
         ]
         if self.bound is not None:
             told.append(("any attack", "", "", f"<= {decimals_up(self.bound, 3)}", ""))
-        told.append(("model accuracy", f"{self.train_accuracy:.3f}", f"{self.test_accuracy:.3f}", "", ""))
+        told.append(("model's label", f"{self.train_accuracy:.3f} train", f"{self.test_accuracy:.3f} test", "", ""))
         return told
 
     @property
@@ -187,42 +188,50 @@ class AttributeRisk(Answer):
         return Bars(f"Advantage in guessing {self.sensitive}: {self.about}", tuple(bars))
 
     def sentence(self) -> str:
-        parts = [self._of_the_model(), self._of_other_data(), *self._of_the_exposed(), *self._of_all_attacks()]
-        return " ".join([*parts, *([f"{self.note} Its numbers are not those of the papers."] if self.note else [])])
+        parts = [
+            self._of_the_model(),
+            self._of_other_data(),
+            *self._of_the_exposed(),
+            self._of_all_attacks(),
+            self.note,
+        ]
+        return " ".join(filter(None, parts))
 
     def _of_the_model(self) -> str:
         asking = [attack for attack in self.found if attack.name in ASKS_THE_MODEL] or list(self.found)
         best = max(asking, key=lambda attack: attack.advantage.mean)
         low, high = best.advantage.interval
+        among = f"{best.name}, which gains most of the attacks that ask the model," if len(asking) > 1 else best.name
         return (
-            f"Of the attacks that ask the model, {best.name} gains most: it is right about the {self.sensitive} of "
-            f"{round(1000 * best.success.mean)} of 1000 people who took part, and of "
-            f"{round(1000 * best.right_on_others)} of 1000 who did not, so that taking part adds between "
+            f"{among} is right about the {self.sensitive} of {round(1000 * best.success.mean)} of 1000 people who took "
+            f"part, and of {round(1000 * best.right_on_others)} of 1000 who did not: taking part adds between "
             f"{decimals_down(1000 * low, 0)} and {decimals_up(1000 * high, 0)} of 1000 ({sure(self.alpha)})."
         )
 
     def _of_other_data(self) -> str:
-        blind = [attack for attack in self.found if attack.name not in ASKS_THE_MODEL]
-        told = " and ".join(f"{attack.name} of {round(1000 * attack.success.mean)}" for attack in blind)
-        return f"Without the model, from other people's data, {told} of 1000 are guessed right." if blind else ""
+        named = {"majority": "the commonest value", "imputation": "imputation from other people's data"}
+        told = [
+            f"{named[attack.name]} is right about {round(1000 * attack.success.mean)} of 1000"
+            for attack in self.found
+            if attack.name in named
+        ]
+        return f"Without the model, {' and '.join(told)}." if told else ""
 
     def _of_the_exposed(self) -> list[str]:
         """Whose people some attack is shown to gain on, where it is shown of any."""
         shown = []
         for attack in self.found:
-            rate = attack.by_value[attack.most_exposed]
-            if rate.interval[0] > 0:
-                told = f"{decimals_down(1000 * rate.interval[0], 0)} of 1000 on people with {self.sensitive} "
-                shown.append(f"{attack.name} gains at least {told}{attack.most_exposed}.")
+            low = attack.by_value[attack.most_exposed].interval[0]
+            if low > 0:
+                whose = f"people whose {self.sensitive} is {attack.most_exposed}"
+                shown.append(f"On {whose}, {attack.name} gains at least {decimals_down(1000 * low, 0)} of 1000.")
         return shown
 
-    def _of_all_attacks(self) -> list[str]:
+    def _of_all_attacks(self) -> str:
         if self.bound is None:
-            return ["Nothing is promised about the training: other attacks may gain more."]
-        return [
-            "Other attacks may gain more; what the training promises keeps each of them below "
-            f"{decimals_up(1000 * self.bound, 0)} of 1000."
-        ]
+            return "Nothing is known of what the training promises: other attacks may gain more."
+        most = decimals_up(1000 * self.bound, 0)
+        return f"Other attacks may gain more, but by what the training promises none gains more than {most} of 1000."
 
     def __repr__(self) -> str:
         told = ", ".join(f"{attack.name}: {attack.advantage.mean:.3f}" for attack in self.found)

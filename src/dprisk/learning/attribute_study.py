@@ -28,7 +28,7 @@ from dprisk.types import BoolArray, FloatArray, IntArray
 
 Rows = tuple[FloatArray, IntArray]  # features and labels of some people
 Progress = Callable[[int, int, str], None]  # told of trainings done, trainings planned, and what is known by now
-MOST_PEOPLE, MOST_TESTED, TRAINED_ON = 1000, 5000, 5000
+MOST_OTHERS, MOST_PEOPLE, MOST_TESTED, TRAINED_ON = 4500, 1000, 5000, 5000
 
 
 class Classifier(Protocol):
@@ -96,7 +96,8 @@ def infer_attributes(
     From the table, at random: `others` are in every training and known to the attacker, who learns from them how
     attributes go together; of a list of `people`, `targets` take part in each training, drawn anew; the model's
     accuracy is told on up to 5,000 more. Left out, the list has 1000 people or a fifth of the table, half of them take
-    part each time, and `others` is half of the rest, at most 49,000. With targets=1 it is the thesis's setting.
+    part each time, and `others` are half of the rest, at most 4,500. With others=49_000 and targets=1 it is the
+    thesis's setting.
 
     How success and advantage are defined and why the intervals hold: `dprisk.learning.attribute_values`. They are about
     this list of people and these others. After Ctrl-C the answer is about the trainings that were done.
@@ -117,7 +118,7 @@ def _sizes(table: LabelledTable, others: int | None, people: int | None, targets
     """How many others, people on the list, targets and people to test on there are."""
     listed = min(MOST_PEOPLE, table.size // 5) if people is None else as_whole("people", people, least=2)
     chosen = max(1, listed // 2) if targets is None else as_whole("targets", targets)
-    base = min(49_000, (table.size - listed) // 2) if others is None else as_whole("others", others)
+    base = min(MOST_OTHERS, (table.size - listed) // 2) if others is None else as_whole("others", others)
     require(chosen < listed, f"targets, the people who take part, must be fewer than the {listed} people listed.")
     require(base > 0 and listed > 1, f"{table.name} has {table.size} people, which are too few.")
     tested = min(MOST_TESTED, table.size - base - listed)
@@ -183,8 +184,8 @@ class _Study:
         self.accuracies.append(accuracies)
 
     def answer(self, learner: Learner, planned: int, targets: int, alpha: float) -> AttributeRisk:
-        """What the trainings showed."""
-        n = self.listed.size
+        """What the trainings showed; intervals of one kind hold together for all attacks, and for all values."""
+        n, each = self.listed.size, alpha / len(self.attacks)
         widest, variance = max(n / targets, n / (n - targets)) / 2, expected_variance(n, targets)
         counts = np.bincount(self.listed.secret, minlength=len(self.listed.values))
         found = []
@@ -193,13 +194,13 @@ class _Study:
             success, gain = np.array(self.overall[name][:done]).T
             parts = np.array(self.by_value[name][:done]).T
             by_value = {
-                value: mean_by_betting(part, -widest, widest, alpha / len(parts), variance * n / count)
+                value: mean_by_betting(part, -widest, widest, each / len(parts), variance * n / count)
                 for value, part, count in zip(self.listed.values, parts, counts, strict=True)
                 if count > 0
             }
             rates = (
-                mean_by_betting(success, 0.0, 1.0, alpha, variance),
-                mean_by_betting(gain, -1.0, 1.0, alpha, variance),
+                mean_by_betting(success, 0.0, 1.0, each, variance),
+                mean_by_betting(gain, -1.0, 1.0, each, variance),
             )
             found.append(AttackFound(name, *rates, by_value))
         trained, tested = np.mean(self.accuracies, axis=0).tolist()
