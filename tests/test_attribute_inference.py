@@ -144,17 +144,17 @@ def test_intervals_by_betting_keep_their_word(law: str) -> None:
                 values, mean = np.where(rng.random(40) < 0.03, 0.97, -0.03), 0.0
             case _:
                 values, mean = rng.uniform(-0.1, 0.1, 40), 0.0
-        ends = [mean_by_betting(values[:stop], -1.0, 1.0, 0.2, 0.01).interval for stop in (10, 20, 40)]
+        ends = [mean_by_betting(values[:stop], -1.0, 1.0, 0.2, 0.01, 40).interval for stop in (10, 20, 40)]
         missed += any(not low <= mean <= high for low, high in ends)
     assert missed / runs <= 0.2 + 3 * np.sqrt(0.2 * 0.8 / runs)
 
 
 def test_intervals_by_betting_shrink_where_values_hardly_vary() -> None:
     steady = np.random.default_rng(0).uniform(-0.01, 0.01, 200)
-    low, high = mean_by_betting(steady, -1.0, 1.0, 0.05, expected_variance(1000, 500)).interval
+    low, high = mean_by_betting(steady, -1.0, 1.0, 0.05, expected_variance(1000, 500), 200).interval
     assert -0.03 < low < 0 < high < 0.03
-    assert mean_by_betting(np.ones(50), 0.0, 1.0, 0.05, 0.01).interval[1] == 1.0
-    assert mean_by_betting(np.ones(50), 0.0, 1.0, 0.05, 0.01).interval[0] > 0.9
+    assert mean_by_betting(np.ones(50), 0.0, 1.0, 0.05, 0.01, 50).interval[1] == 1.0
+    assert mean_by_betting(np.ones(50), 0.0, 1.0, 0.05, 0.01, 50).interval[0] > 0.9
 
 
 @pytest.mark.parametrize(("chance", "trainings"), [(1.0, 30), (0.5, 120)])
@@ -191,7 +191,7 @@ def test_intervals_over_many_studies_hold_the_known_advantage() -> None:
             took_part = np.zeros(60, dtype=bool)
             took_part[rng.permutation(60)[:20]] = True
             gains.append(success_and_advantage(right | (took_part & (rng.random() < 0.3)), took_part)[1])
-        low, high = mean_by_betting(np.array(gains), -1.0, 1.0, 0.1, expected_variance(60, 20)).interval
+        low, high = mean_by_betting(np.array(gains), -1.0, 1.0, 0.1, expected_variance(60, 20), 25).interval
         missed += not low <= 0.3 * (1 - 1 / 41) * np.mean(~right) <= high
     assert missed <= 200 * 0.1 + 3 * np.sqrt(200 * 0.09)
 

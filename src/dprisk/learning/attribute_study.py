@@ -194,13 +194,13 @@ class _Study:
             success, gain = np.array(self.overall[name][:done]).T
             parts = np.array(self.by_value[name][:done]).T
             by_value = {
-                value: mean_by_betting(part, -widest, widest, each / len(parts), variance * n / count)
+                value: mean_by_betting(part, -widest, widest, each / len(parts), variance * n / count, planned)
                 for value, part, count in zip(self.listed.values, parts, counts, strict=True)
                 if count > 0
             }
             rates = (
-                mean_by_betting(success, 0.0, 1.0, each, variance),
-                mean_by_betting(gain, -1.0, 1.0, each, variance),
+                mean_by_betting(success, 0.0, 1.0, each, variance, planned),
+                mean_by_betting(gain, -1.0, 1.0, each, variance, planned),
             )
             found.append(AttackFound(name, *rates, by_value))
         trained, tested = np.mean(self.accuracies, axis=0).tolist()

@@ -75,18 +75,18 @@ def expected_variance(people: int, targets: int) -> float:
     return 0.25 * (1 / targets + 1 / (people - targets))
 
 
-def mean_by_betting(values: FloatArray, low: float, high: float, alpha: float, variance: float) -> Rate:
+def mean_by_betting(values: FloatArray, low: float, high: float, alpha: float, variance: float, planned: int) -> Rate:
     """The mean of independent values in [low, high], in an interval that misses it with probability at most alpha.
 
     With x and m scaled to [0, 1]: if the mean is m, then 1 + s (x/m - 1) has mean 1, and is never negative for a stake
     s in [0, 1]. Products over the values and mixtures over stakes stay nonnegative martingales, which ever reach
     2/alpha with probability at most alpha/2 (Ville). The mixture falls with m, so the lower end is the largest m at
-    which it does; the upper end is that of the values turned round (Waudby-Smith and Ramdas, JRSS B 2024). The
-    interval holds whenever one stops. Most of the stake suits values of this `variance`, a guess made beforehand.
+    which it does; the upper end is that of the values turned round (Waudby-Smith and Ramdas, JRSS B 2024). It holds
+    whenever one stops. Most is put on the stake that suits `planned` values of this `variance`, told beforehand.
     """
     inside = np.clip(values, low, high)  # for what floats add at the ends
     spread = max(variance, 1e-12) / (high - low) ** 2
-    stake = min(MOST, 0.5 * math.sqrt(2 * math.log(2 / alpha) / (inside.size * spread)))
+    stake = min(MOST, 0.5 * math.sqrt(2 * math.log(2 / alpha) / (planned * spread)))
     scaled = (inside - low) / (high - low)
     lower, upper = _lower_end(scaled, stake, alpha / 2), 1 - _lower_end(1 - scaled, stake, alpha / 2)
     return Rate(float(inside.mean()), (low + lower * (high - low), low + upper * (high - low)))
