@@ -1,4 +1,4 @@
-"""Attribute inference on real tables: the numbers of docs/what-could-somebody-learn-about-an-attribute.md.
+"""Attribute inference on real tables: the numbers of docs/could-somebody-learn-an-attribute.md.
 
     DPRISK_DATA=folder python -m benchmarks.attributes                       # minutes on one core
     DPRISK_DATA=folder python -m benchmarks.attributes --paper --device cuda # the thesis's sizes, for a GPU
@@ -55,7 +55,7 @@ def main() -> None:
             sizes = sizes | {"others": table.size - sizes["people"] - 1000}
         for epsilon in EPSILONS:
             start = time.perf_counter()
-            often = {"sample_rate": 0.01, "steps": 2940} if asked.paper else {}
+            often: dict[str, Any] = {"sample_rate": 0.01, "steps": 2940} if asked.paper else {}
             learner = PrivateNetworks.with_epsilon(epsilon, device=asked.device, **often)
             found = infer_attributes(table, learner, trainings=asked.trainings, **sizes)
             print(line(name, epsilon, found, time.perf_counter() - start), flush=True)

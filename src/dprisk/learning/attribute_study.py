@@ -102,9 +102,9 @@ def infer_attributes(
     How success and advantage are defined and why the intervals hold: `dprisk.learning.attribute_values`. They are about
     this list of people and these others. After Ctrl-C the answer is about the trainings that were done.
     """
-    sizes = _sizes(table, others, people, targets)
     trainings, alpha = as_whole("trainings", trainings, least=2), as_number("alpha", alpha)
     require(0 < alpha < 1, f"alpha must lie strictly between 0 and 1, got {alpha}")
+    sizes = _sizes(table, others, people, targets)
     rng = np.random.default_rng(seed)
     drawn = table.sample(sum(sizes[:2]) + sizes[3], rng)
     base, listed, tested = _parts(drawn, sizes[0], sizes[1])
