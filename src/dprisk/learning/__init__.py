@@ -10,8 +10,24 @@ try:
 except ImportError:
     raise MissingPackageError('Trainings need torch: pip install "dprisk[learning]".') from None
 
+from dprisk.learning.attack_answer import GradientAttack
+from dprisk.learning.channel import NoisyGradients
 from dprisk.learning.examples import Examples
+from dprisk.learning.gradient_attack import AttackInterrupted, attack_gradients, noise_for
 from dprisk.learning.networks import Network, mlp, small_cnn
 from dprisk.learning.training import Recipe, Trained, train
 
-__all__ = ["Examples", "Network", "Recipe", "Trained", "mlp", "small_cnn", "train"]
+__all__ = [
+    "AttackInterrupted",
+    "Examples",
+    "GradientAttack",
+    "Network",
+    "NoisyGradients",
+    "Recipe",
+    "Trained",
+    "attack_gradients",
+    "mlp",
+    "noise_for",
+    "small_cnn",
+    "train",
+]
