@@ -63,11 +63,11 @@ def train_plainly(
     weights = {
         name: part[0].reshape(shape) for name, part, shape in zip(names, network.start(made), shapes, strict=True)
     }
-    x, extra = torch.as_tensor(data.inputs), torch.as_tensor(candidates.inputs)
+    x, extra = torch.tensor(data.inputs), torch.tensor(candidates.inputs)
     if network.image is not None:
         channels, side = network.image
         x, extra = x.reshape(-1, channels, side, side), extra.reshape(-1, channels, side, side)
-    y, labels = torch.as_tensor(data.labels), torch.as_tensor(candidates.labels)
+    y, labels = torch.tensor(data.labels), torch.tensor(candidates.labels)
     scale, rate = recipe.noise_multiplier * recipe.clip, recipe.sample_rate
     told = torch.zeros(len(labels), dtype=torch.float64)
     for _ in range(recipe.steps):

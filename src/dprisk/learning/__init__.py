@@ -10,8 +10,31 @@ try:
 except ImportError:
     raise MissingPackageError('Trainings need torch: pip install "dprisk[learning]".') from None
 
+from dprisk.learning.attack_answer import GradientAttack
+from dprisk.learning.attribute_risk import AttributeRisk
+from dprisk.learning.attribute_study import OneByOne, infer_attributes
+from dprisk.learning.channel import NoisyGradients
 from dprisk.learning.examples import Examples
+from dprisk.learning.gradient_attack import AttackInterrupted, attack_gradients, noise_for
 from dprisk.learning.networks import Network, mlp, small_cnn
+from dprisk.learning.private_networks import PrivateNetworks
 from dprisk.learning.training import Recipe, Trained, train
 
-__all__ = ["Examples", "Network", "Recipe", "Trained", "mlp", "small_cnn", "train"]
+__all__ = [
+    "AttackInterrupted",
+    "AttributeRisk",
+    "Examples",
+    "GradientAttack",
+    "Network",
+    "NoisyGradients",
+    "OneByOne",
+    "PrivateNetworks",
+    "Recipe",
+    "Trained",
+    "attack_gradients",
+    "infer_attributes",
+    "mlp",
+    "noise_for",
+    "small_cnn",
+    "train",
+]

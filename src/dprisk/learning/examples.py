@@ -1,16 +1,15 @@
 """Examples to learn from: inputs with their labels, as arrays."""
 
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from dprisk.errors import require
 from dprisk.types import AnyArray, IntArray
+from dprisk.values import Value
 
 
-@dataclass(frozen=True, eq=False)
-class Examples:
+class Examples(Value):
     """One row of inputs and one label (0, 1, ...) for each example. Inputs may be vectors or images.
 
     >>> some = Examples([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [0, 1, 1])
@@ -28,11 +27,13 @@ class Examples:
         whole = names.ndim == 1 and names.dtype.kind in "iu" and bool(np.all(names >= 0))
         require(whole, "Labels are whole numbers from 0 on, one for each example.")
         require(len(array) == len(names), f"There are {len(array)} examples and {len(names)} labels.")
-        object.__setattr__(self, "inputs", array)
-        object.__setattr__(self, "labels", names.astype(np.int64))
+        self.inputs, self.labels = array, names.astype(np.int64)
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def __getitem__(self, which: Any) -> Self:
-        return type(self)(np.atleast_2d(self.inputs[which]), np.atleast_1d(self.labels[which]))
+        return type(self)(self.inputs[which], self.labels[which])
+
+    def _summary(self) -> str:
+        return f"Examples({len(self)} of shape {self.inputs.shape[1:]}, {np.unique(self.labels).size} labels)"

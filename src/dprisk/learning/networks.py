@@ -41,6 +41,10 @@ class Model(Protocol):
         """The shapes of its weights."""
 
     @property
+    def classes(self) -> int | None:
+        """How many labels it tells apart; None if that is not for it to say."""
+
+    @property
     def numbers(self) -> int:
         """About how many numbers are kept for one example while its gradient is taken."""
 
@@ -82,7 +86,6 @@ class Network:
 
     @property
     def classes(self) -> int:
-        """How many labels it tells apart."""
         return int(self.shapes[-1][0])
 
     def start(self, streams: Streams) -> Parameters:

@@ -89,7 +89,7 @@ class Trained:
     def outputs(self, examples: Examples) -> FloatArray:
         """What each model says of each example: trainings x examples x numbers, for a network chances of classes."""
         device = self.parameters[0].device
-        inputs = self.recipe.model.inputs(torch.as_tensor(examples.inputs, device=device))
+        inputs = self.recipe.model.inputs(torch.tensor(examples.inputs, device=device))
         with torch.no_grad():
             found: FloatArray = self.recipe.model.outputs(self.parameters, inputs).cpu().numpy()
         return found
@@ -185,7 +185,7 @@ def _chunk(recipe: Recipe, width: int, machine: torch.device) -> int:
     weights = 4 * sum(math.prod(shape) for shape in recipe.model.shapes)
     numbers = weights + width * recipe.model.numbers
     if machine.type == "cpu":
-        return int(np.clip(ON_PROCESSOR // numbers, 1, 64))
+        return max(1, ON_PROCESSOR // numbers)
     free, _ = torch.cuda.mem_get_info(machine)
     return max(1, int(free * 0.6) // (4 * numbers))
 
@@ -281,7 +281,11 @@ class _Job:
         return model.inputs(rows[now, None], own=True), labels[now, None]
 
     def _placed(self, examples: Examples) -> tuple[Tensor, Tensor]:
-        rows, labels = (torch.as_tensor(part, device=self.machine) for part in (examples.inputs, examples.labels))
+        classes, largest = self.recipe.model.classes, int(examples.labels.max(initial=0))
+        require(
+            classes is None or largest < classes, f"The network tells {classes} classes apart, labels up to {largest}."
+        )
+        rows, labels = (torch.tensor(part, device=self.machine) for part in (examples.inputs, examples.labels))
         return rows, labels
 
     def _others(
