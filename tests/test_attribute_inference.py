@@ -318,11 +318,28 @@ def test_imputation_gives_nothing_to_values_that_nobody_has() -> None:
         ({"trainings": 1}, "trainings must be a whole number of at least 2"),
         ({"alpha": 1.5}, "alpha must lie strictly between 0 and 1"),
         ({"targets": 0}, "targets must be a whole number of at least 1"),
+        ({"people": 1}, "people must be a whole number of at least 2"),
     ],
 )
 def test_what_cannot_be_studied_is_refused(settings_: dict[str, float], message: str) -> None:
     with pytest.raises(DpriskError, match=message):
         infer_attributes(people(), OneByOne(lambda *_: None), **settings_)  # type: ignore[arg-type]
+
+
+def test_an_attack_of_ones_own_joins_the_others() -> None:
+    def first(seen: Seen) -> IntArray:
+        return np.zeros(seen.label.size, dtype=np.int64)
+
+    learner = OneByOne(lambda rows, labels, rng: memorise_sometimes(rows, labels, rng))
+    asked = {"others": 100, "people": 20, "trainings": 4}
+    found = infer_attributes(people(), learner, attacks={"first": first}, **asked)  # type: ignore[arg-type]
+    assert found.sentence().startswith("first is right about the secret of")
+    only = infer_attributes(people(), learner, attacks={"majority": ATTACKS["majority"]}, **asked)  # type: ignore[arg-type]
+    assert only.sentence().startswith("majority is right about")
+    with pytest.raises(DpriskError, match="The attack odd must guess a value for each person"):
+        infer_attributes(people(), learner, attacks={"odd": lambda seen: np.zeros(3, dtype=np.int64)})
+    with pytest.raises(DpriskError, match="Give at least one attack"):
+        infer_attributes(people(), learner, attacks={})
 
 
 def test_a_model_of_the_wrong_shape_is_refused() -> None:

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import sys
 from pathlib import Path
 
 import click
@@ -84,3 +85,17 @@ def test_wrong_input_gets_a_sentence(
     monkeypatch.delenv("DPRISK_DATA", raising=False)
     with pytest.raises((click.ClickException, ValueError), match=message):
         asked(*arguments.format(folder).split())
+
+
+def test_without_torch_it_says_which_extra_to_install(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "torch" or "dprisk.learning" in name]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(click.ClickException, match=r'need torch: pip install "dprisk\[learning\]"'):
+        asked("--data", "census-2019", "--data-dir", folder, "--epsilon", "1", *QUICK)
+
+
+def test_without_scikit_learn_it_says_so_too(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)
+    with pytest.raises(click.ClickException, match=r'needs scikit-learn: pip install "dprisk\[learning\]"'):
+        asked("--data", "census-2019", "--data-dir", folder, "--epsilon", "1", *QUICK)

@@ -91,4 +91,4 @@ ATTACKS: Mapping[str, Attack] = {
     "CSMIA": csmia,
     "WCAI": wcai,
 }
-ASKS_THE_MODEL = ("Yeom", "CSMIA", "WCAI")
+WITHOUT_THE_MODEL = ("majority", "imputation")

@@ -11,7 +11,7 @@ from dprisk.answers import Answer, Row
 from dprisk.assessment import assess
 from dprisk.errors import require
 from dprisk.guarantees import Guarantee
-from dprisk.learning.attribute_attacks import ASKS_THE_MODEL
+from dprisk.learning.attribute_attacks import WITHOUT_THE_MODEL
 from dprisk.learning.attribute_values import Rate
 from dprisk.pictures.picture import Bar, Bars
 from dprisk.rounding import decimals_down, decimals_up, significant_up, sure
@@ -198,8 +198,8 @@ class AttributeRisk(Answer):
         return " ".join(filter(None, parts))
 
     def _of_the_model(self) -> str:
-        asking = [attack for attack in self.found if attack.name in ASKS_THE_MODEL] or list(self.found)
-        best = max(asking, key=lambda attack: attack.advantage.mean)
+        asking = [attack for attack in self.found if attack.name not in WITHOUT_THE_MODEL]
+        best = max(asking or self.found, key=lambda attack: attack.advantage.mean)
         low, high = best.advantage.interval
         among = f"{best.name}, which gains most of the attacks that ask the model," if len(asking) > 1 else best.name
         return (

@@ -104,6 +104,7 @@ def infer_attributes(
     """
     trainings, alpha = as_whole("trainings", trainings, least=2), as_number("alpha", alpha)
     require(0 < alpha < 1, f"alpha must lie strictly between 0 and 1, got {alpha}")
+    require(len(attacks) > 0, "Give at least one attack.")
     sizes = _sizes(table, others, people, targets)
     rng = np.random.default_rng(seed)
     drawn = table.sample(sum(sizes[:2]) + sizes[3], rng)
@@ -119,8 +120,8 @@ def _sizes(table: LabelledTable, others: int | None, people: int | None, targets
     listed = min(MOST_PEOPLE, table.size // 5) if people is None else as_whole("people", people, least=2)
     chosen = max(1, listed // 2) if targets is None else as_whole("targets", targets)
     base = min(MOST_OTHERS, (table.size - listed) // 2) if others is None else as_whole("others", others)
-    require(chosen < listed, f"targets, the people who take part, must be fewer than the {listed} people listed.")
     require(base > 0 and listed > 1, f"{table.name} has {table.size} people, which are too few.")
+    require(chosen < listed, f"targets, the people who take part, must be fewer than the {listed} people listed.")
     tested = min(MOST_TESTED, table.size - base - listed)
     if tested < 1:
         fail(f"{table.name} has {table.size:,} people; {base:,} others and {listed:,} listed leave nobody to test on.")
@@ -178,7 +179,9 @@ class _Study:
             float((model.probabilities(rows).argmax(axis=1) == label).mean()) for rows, label in self.accuracy_on
         ]
         for name, attack in self.attacks.items():
-            right = attack(seen) == listed.secret
+            guesses = np.asarray(attack(seen))
+            require(guesses.shape == listed.secret.shape, f"The attack {name} must guess a value for each person.")
+            right = guesses == listed.secret
             self.overall[name].append(success_and_advantage(right, chosen))
             self.by_value[name].append(advantage_by_value(right, chosen, listed.secret, len(listed.values)))
         self.accuracies.append(accuracies)
