@@ -106,6 +106,9 @@ def test_census19_is_made_from_the_files_of_the_bureau(tmp_path: Path) -> None:
     assert found.known["DEYE"][:3].tolist() == [1, 0, 0]
     assert found.known["DREM"][:3].tolist() == [0, 1, 0]
     assert found.note == ""
+    (tmp_path / "psam_p56.csv").write_text(ORIGINAL.replace("P,30,1,21,1,1,", "P,30,1,21,1,,"))
+    with pytest.raises(InputFileError, match="`RAC1P` must be 1 to 9"):
+        census19(tmp_path)
 
 
 PATIENTS = """patient,race,gender,age,admission_type_id,discharge_disposition_id,admission_source_id,time_in_hospital,\
@@ -161,6 +164,9 @@ def test_the_survey_of_2024_is_read_by_pyarrow(tmp_path: Path, monkeypatch: pyte
     found = census(tmp_path)
     assert (found.secret.tolist(), found.label.tolist(), found.known["AGEP"].tolist()) == ([3, 6], [1, 0], [30, 17])
     assert "ST" not in found.known
+    parquet.write_table(pyarrow.table(columns[1:], heading.split(",")[1:]), tmp_path / "census24.parquet")
+    with pytest.raises(InputFileError, match="has no column `AGEP`"):
+        census(tmp_path)
     (tmp_path / "census24.parquet").write_text("no parquet")
     with pytest.raises(InputFileError, match="cannot be read as a Parquet file"):
         census(tmp_path)

@@ -39,9 +39,10 @@ def census(folder: str | Path) -> LabelledTable:
     the region of birth. The label is an income of at least 50,000 dollars; other thresholds are not in the file.
     """
     path = present(folder_of(folder, "census-pums-2024"), "census24.parquet", CENSUS_2024)
-    columns = _parquet(path)
     sizes = {"COW": 8, "SCHL": 24, "MAR": 5, "SEX": 2, **dict.fromkeys(DIFFICULTIES, 2), "NATIVITY": 2, "CIT": 5}
-    return _people("census", columns, sizes | {"HISP": 24}, ("AGEP", "WKHP"), columns["label"], INCOME, NOTE)
+    sizes |= {"HISP": 24}
+    columns = _parquet(path, [*sizes, "AGEP", "WKHP", "RAC1P", "label"])
+    return _people("census", columns, sizes, ("AGEP", "WKHP"), columns["label"], INCOME, NOTE)
 
 
 def census_2019(folder: str | Path, income: float = INCOME) -> LabelledTable:
@@ -76,6 +77,8 @@ def census19(folder: str | Path, income: float = 90_000) -> LabelledTable:
     sizes = {"COW": 9, "SCHL": 24, "MAR": 5, "SEX": 2, "WAOB": 8, **dict.fromkeys(DIFFICULTIES, 2)}
     columns |= {name: columns[name] - 1 for name in COUNTED_FROM_ONE}
     columns |= {name: (columns[name] == 1).astype(np.int64) for name in DIFFICULTIES}
+    known = (columns["RAC1P"] >= 1) & (columns["RAC1P"] < RACE_OF_CODE.size)
+    InputFileError.unless(known.all(), f"`RAC1P` must be 1 to 9 for everybody who works in the files of {own}.")
     columns["RAC1P"] = RACE_OF_CODE[columns["RAC1P"]]
     label = columns["PINCP"] >= _income(income)
     return _people("census19", columns, sizes, ("AGEP", "WKHP"), label, income, "")
@@ -103,7 +106,7 @@ def _income(income: float) -> float:
     return value
 
 
-def _parquet(path: Path) -> dict[str, Any]:
+def _parquet(path: Path, names: Sequence[str]) -> dict[str, Any]:
     try:
         from pyarrow import ArrowException, parquet
     except ImportError:
@@ -112,9 +115,11 @@ def _parquet(path: Path) -> dict[str, Any]:
         ) from None
     try:
         table = parquet.read_table(path)
-        return {name: table[name].to_numpy() for name in table.column_names}
     except (ArrowException, OSError) as problem:
         raise InputFileError(f"{path} cannot be read as a Parquet file: {problem}") from problem
+    for name in names:
+        InputFileError.unless(name in table.column_names, f"{path} has no column `{name}`.")
+    return {name: table[name].to_numpy() for name in names}
 
 
 def _coded(texts: Sequence[str], size: int, name: str, path: Path) -> IntArray:
