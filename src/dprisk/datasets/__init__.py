@@ -4,5 +4,6 @@ Nothing is downloaded, and no data come with dprisk.
 """
 
 from dprisk.datasets.census_income import adult
+from dprisk.datasets.images import fashion_mnist, mnist
 
-__all__ = ["adult"]
+__all__ = ["adult", "fashion_mnist", "mnist"]

@@ -16,6 +16,7 @@ from dprisk.learning.examples import Examples
 from dprisk.learning.gradient_attack import AttackInterrupted, attack_gradients, noise_for
 from dprisk.learning.networks import Network, mlp, small_cnn
 from dprisk.learning.training import Recipe, Trained, train
+from dprisk.learning.worst_pair import worst_pair_prior
 
 __all__ = [
     "AttackInterrupted",
@@ -30,4 +31,5 @@ __all__ = [
     "noise_for",
     "small_cnn",
     "train",
+    "worst_pair_prior",
 ]
