@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from dprisk.cli.attributes import attributes_command
+from dprisk.cli.commands import command
 
 torch.set_num_threads(1)
 QUICK = ["--others=60", "--people=30", "--trainings=3", "--steps=4", "--sample-rate=0.3"]
@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> str:
 
 
 def asked(*arguments: str) -> None:
-    attributes_command().main(arguments, prog_name="dprisk learn attributes", standalone_mode=False)
+    command().main(["learn", "attributes", *arguments], prog_name="dprisk", standalone_mode=False)
 
 
 def test_a_table_for_each_epsilon_and_a_sentence(folder: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,6 +16,7 @@ from dprisk.calibration import calibrate
 from dprisk.catalogue import REGISTERS
 from dprisk.cli.assess import assess_command, calibrate_command
 from dprisk.cli.audit import audit_command
+from dprisk.cli.learn import learn_command
 from dprisk.cli.options import Command, option
 from dprisk.cli.plot import plot_command
 from dprisk.cli.printing import print_json, say, visible
@@ -46,6 +47,7 @@ def command() -> click.Group:
         calibrate_command(),
         audit_command(),
         plot_command(),
+        learn_command(),
         Command("bounds", _bounds, as_json),
         Command("catalogue", _catalogue, as_json),
         Command("demo", _demo, {}),

@@ -19,6 +19,7 @@ from dprisk.learning.gradient_attack import AttackInterrupted, attack_gradients,
 from dprisk.learning.networks import Network, mlp, small_cnn
 from dprisk.learning.private_networks import PrivateNetworks
 from dprisk.learning.training import Recipe, Trained, train
+from dprisk.learning.worst_pair import worst_pair_prior
 
 __all__ = [
     "AttackInterrupted",
@@ -37,4 +38,5 @@ __all__ = [
     "noise_for",
     "small_cnn",
     "train",
+    "worst_pair_prior",
 ]
