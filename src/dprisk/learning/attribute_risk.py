@@ -107,7 +107,7 @@ class AttributeRisk(Answer):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return "attack", "success (ReRo)", "on others", "advantage (RAD)", "interval"
+        return "attack", "success (ReRo)", "on others", "advantage (RAD)", f"interval at {100 * (1 - self.alpha):g} %"
 
     @property
     def rows(self) -> list[Row]:

@@ -7,10 +7,11 @@ of right guesses among the K, and S_out among the N - K,
     X = (1 - 1/m) (S_in - S_out),    m = N - K + 1,
 
 has the attack's RAD as its mean: RAD Definition 4.1 for each target Z_1 in turn, averaged over who else takes part. To
-see it, take one of the K aside and call the rest, with D_0, the fixed data D_-. Given D_- the one aside is uniform over
-the m people of the list that are not in D_-. That is the prior. The success on Z_1, who took part, has mean E S_in. In
-the second term Z_0 takes part and Z_1 is another draw from the prior: with chance 1/m it is Z_0 and counts as before,
-otherwise it is one who did not take part. K = 1 is the thesis's setting, and X the one-run value of theory 4.2.
+see it, take one of the K aside and call the rest, with D_0, the fixed data `D_-`. Given these the one aside is uniform
+over the m people of the list that are not among them. That is the prior. The success on Z_1, who took part, has mean
+E S_in. In the second term Z_0 takes part and Z_1 is another draw from the prior: with chance 1/m it is Z_0 and counts
+as before, otherwise it is one who did not take part. K = 1 is the thesis's setting, and X the one-run value of theory
+4.2.
 
 Given D_0 and the list, trainings with draws and noise of their own are independent, and X lies in [-1, 1]. Intervals
 are by betting over the trainings. People attacked through the same model are not independent: however many they are,
