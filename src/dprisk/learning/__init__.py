@@ -16,6 +16,7 @@ from dprisk.learning.attribute_study import OneByOne, infer_attributes
 from dprisk.learning.channel import NoisyGradients
 from dprisk.learning.examples import Examples
 from dprisk.learning.gradient_attack import AttackInterrupted, attack_gradients, noise_for
+from dprisk.learning.modules import OwnModel
 from dprisk.learning.networks import Network, mlp, small_cnn
 from dprisk.learning.private_networks import PrivateNetworks
 from dprisk.learning.training import Recipe, Trained, train
@@ -28,7 +29,9 @@ __all__ = [
     "GradientAttack",
     "Network",
     "NoisyGradients",
+
     "OneByOne",
+    "OwnModel",
     "PrivateNetworks",
     "Recipe",
     "Trained",
