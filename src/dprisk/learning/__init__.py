@@ -29,7 +29,6 @@ __all__ = [
     "GradientAttack",
     "Network",
     "NoisyGradients",
-
     "OneByOne",
     "OwnModel",
     "PrivateNetworks",
