@@ -19,6 +19,7 @@ from dprisk.datasets import LabelledTable, census, census_2019, hospital
 from dprisk.learning.attribute_risk import AttributeRisk
 from dprisk.learning.attribute_study import infer_attributes
 from dprisk.learning.private_networks import PrivateNetworks
+from dprisk.rounding import decimals_down, decimals_up
 
 DATA: dict[str, Callable[[Path], LabelledTable]] = {
     "census": census,
@@ -34,8 +35,10 @@ def line(name: str, epsilon: float, found: AttributeRisk, seconds: float) -> str
     cells = [name, f"{epsilon:g}", f"{found.train_accuracy:.3f} / {found.test_accuracy:.3f}"]
     for attack in found.found:
         low, high = attack.advantage.interval
-        cells.append(f"{attack.success.mean:.3f}, {attack.advantage.mean:+.3f} [{low:+.3f}, {high:+.3f}]")
-    return f"| {' | '.join([*cells, f'{found.bound:.3f}', f'{found.trainings}, {seconds:.0f} s'])} |"
+        ends = f"[{decimals_down(low, 2)}, {decimals_up(high, 2)}]"
+        cells.append(f"{attack.success.mean:.3f}, {attack.advantage.mean:+.3f} {ends}")
+    most = decimals_up(found.bound or 1.0, 3)
+    return f"| {' | '.join([*cells, f'at most {most}', f'{found.trainings}, {seconds:.0f} s'])} |"
 
 
 def main() -> None:
@@ -47,7 +50,7 @@ def main() -> None:
     asked = parser.parse_args()
     folder = Path(os.environ["DPRISK_DATA"])
     attacks = "majority | imputation | Yeom | CSMIA | WCAI"
-    print(f"| data | epsilon | model, train / test | {attacks} | any attack, RAD at most | trainings |")
+    print(f"| data | epsilon | model, train / test | {attacks} | any attack | trainings |")
     print(f"| {' | '.join(['---'] * 10)} |", flush=True)
     for name in asked.only:
         table = DATA[name](folder)

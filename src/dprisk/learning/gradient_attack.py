@@ -21,6 +21,7 @@ import torch
 
 from dprisk.attacks import OptimalAttack, SimplifiedAttack
 from dprisk.attacks.estimate import draw_records, measure_recorded
+from dprisk.auditing.certify.bets import advantage_lower_bound
 from dprisk.bounds.papers import rad_theorem_4_2, rad_theorem_5_1_second
 from dprisk.calibration import calibrate
 from dprisk.errors import InputFileError, as_number, as_whole, fail, require
@@ -31,7 +32,7 @@ from dprisk.learning.examples import Examples
 from dprisk.learning.training import Evidence, Recipe, train
 from dprisk.risks import WorstCase
 from dprisk.threat import Knowledge, Prior, Threat
-from dprisk.types import IntArray
+from dprisk.types import FloatArray, IntArray
 
 KNOWLEDGE = ("none", "label", "all")
 BLOCK = {"cpu": 256, "cuda": 1 << 14}  # trainings between two savings
@@ -121,7 +122,9 @@ def _measured(
         "inner products": SimplifiedAttack(channel, threat),
     }
     found = {
-        name: measure_recorded(attack, outputs, drawn, threat, np.random.default_rng([seed, 2]), alpha, channel)
+        name: measure_recorded(
+            attack, outputs, drawn, threat, np.random.default_rng([seed, 2]), alpha, channel, by_bets
+        )
         for name, attack in attacks.items()
     }
     recipe = channel.recipe
@@ -135,6 +138,18 @@ def _measured(
         WorstCase(guarantee, threat),
         printed_line(recipe, threat) if recipe.sample_rate == 1 else None,
     )
+
+
+def by_bets(values: FloatArray, low: float, high: float, alpha: float) -> tuple[float, float]:
+    """An interval for the mean of independent values in [low, high]: a bet on either side, at half the error.
+
+    Wrong with probability at most alpha, for any number of values; far narrower than empirical Bernstein's for some
+    hundred values whose range is wider than they vary.
+    """
+    inside = np.clip(values, low, high)  # for what floats add at the ends
+    lower = advantage_lower_bound(inside, alpha / 2, low=low, high=high)
+    upper = -advantage_lower_bound(-inside, alpha / 2, low=-high, high=-low)
+    return lower, upper
 
 
 def printed_line(recipe: Recipe, threat: Threat) -> float:

@@ -35,6 +35,8 @@ class OwnModel:
 
     def __post_init__(self) -> None:
         require(isinstance(self.module, torch.nn.Module), f"OwnModel takes a torch module, not {self.module!r}.")
+        wrapped = any(hasattr(part, "grad_sample") for part in self.module.parameters())
+        require(not wrapped, "Opacus still watches this module: give what `to_standard_module()` of it returns.")
         require(len(self.shapes) > 0, "This module has no weights that are trained.")
 
     @property
