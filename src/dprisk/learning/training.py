@@ -21,7 +21,7 @@ from torch import Tensor
 
 from dprisk.errors import as_number, as_whole, fail, require
 from dprisk.learning.examples import Examples
-from dprisk.learning.networks import Model, Parameters
+from dprisk.learning.networks import Model, Network, Parameters
 from dprisk.learning.randomness import Streams, quick, streams
 from dprisk.types import FloatArray
 
@@ -305,7 +305,7 @@ class _Job:
             places = places.clamp(max=len(rows) - 1)
             inputs, labels = model.inputs(rows[places], own=True), labels[places]
         with _precision(self.fast):
-            clipped = quick(_clipped_sums) if self.fast else _clipped_sums
+            clipped = quick(_clipped_sums) if self.fast and isinstance(model, Network) else _clipped_sums
             return clipped(model, clip, parameters, inputs, labels, batch)
 
 
