@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 from dprisk.learning import Examples, Recipe, mlp, noise_for, train
 
 EPSILONS = (1, 5, 20)
-OTHERS, SIZE, SEED = 200, 8, 0
+OTHERS, SIZE, SEED = 200, 8, 5
 POINT, GAP, LEFT, TOP = 4, 12, 118, 30  # pixels: of a point of a picture, between pictures, and beside them
 SIDE = 8 * POINT
 HEADING = "guessed from the noisy gradients of one training each: blue frames are right, orange ones wrong"

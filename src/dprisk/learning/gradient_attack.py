@@ -29,6 +29,7 @@ from dprisk.guarantees import DPSGD, GaussianDP, dp_sgd
 from dprisk.learning.attack_answer import GradientAttack, Measured
 from dprisk.learning.channel import NoisyGradients, as_outputs
 from dprisk.learning.examples import Examples
+from dprisk.learning.randomness import streams
 from dprisk.learning.training import Evidence, Recipe, train
 from dprisk.risks import WorstCase
 from dprisk.threat import Knowledge, Prior, Threat
@@ -230,7 +231,8 @@ class _Trainings:
         mark = hashlib.sha256(told.encode())
         for array in (self.data.inputs, self.data.labels, self.candidates.inputs, self.candidates.labels, self.drawn):
             mark.update(np.ascontiguousarray(array).tobytes())
-        for part in self.start or ():
+        begun = self.recipe.model.start(streams(self.seed, [0], torch.device("cpu")))  # of a module, its own weights
+        for part in self.start or begun:
             mark.update(np.asarray(part, dtype=np.float32).tobytes())
         return mark.hexdigest()
 

@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.nn import functional
 
 Weights = list[Tensor]  # of one layer: R x ... each
-BLOCK = 1 << 24  # numbers of the gradients of filters that are formed at a time
+BLOCK = 1 << 26  # numbers of the gradients of filters that are formed at a time
 
 
 @dataclass(frozen=True)

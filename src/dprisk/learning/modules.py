@@ -24,9 +24,10 @@ Loss = Callable[[Tensor, Tensor], Tensor]  # outputs of the module and labels, o
 class OwnModel:
     """A torch module with a loss, to be trained and attacked like a `Network`.
 
-    The gradient of every example is formed, which takes some ten times as long as a `Network` does and far more memory;
-    the numbers are the same. Every training begins with the weights that the module has now. What draws random numbers
-    or keeps something between calls (dropout, batch normalisation) does not go with gradients of single examples.
+    The gradient of every example is formed, which takes ten times as long as a `Network` does, or longer, and far more
+    memory; the numbers are the same. Every training begins with the weights that the module has now. What draws random
+    numbers or keeps something between calls (dropout, batch normalisation) does not go with gradients of single
+    examples.
     """
 
     module: torch.nn.Module
