@@ -1,6 +1,6 @@
 """Attribute inference on real tables: the numbers of docs/could-somebody-learn-an-attribute.md.
 
-    DPRISK_DATA=folder python -m benchmarks.attributes                       # an hour on one core
+    DPRISK_DATA=folder python -m benchmarks.attributes                       # about half an hour on one idle core
     DPRISK_DATA=folder python -m benchmarks.attributes --paper --device cuda # the thesis's sizes, for a GPU
 
 The first trains on 5,000 people, 500 of them drawn anew from a list of 1000 each time. The second is the setting of the
