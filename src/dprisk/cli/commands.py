@@ -16,6 +16,7 @@ from dprisk.calibration import calibrate
 from dprisk.catalogue import REGISTERS
 from dprisk.cli.assess import assess_command, calibrate_command
 from dprisk.cli.audit import audit_command
+from dprisk.cli.learn import learn_command
 from dprisk.cli.options import Command, option
 from dprisk.cli.plot import plot_command
 from dprisk.cli.population import population_command
@@ -48,6 +49,7 @@ def command() -> click.Group:
         audit_command(),
         population_command(),
         plot_command(),
+        learn_command(),
         Command("bounds", _bounds, as_json),
         Command("catalogue", _catalogue, as_json),
         Command("demo", _demo, {}),

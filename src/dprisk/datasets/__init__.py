@@ -4,5 +4,19 @@ Nothing is downloaded, and no data come with dprisk.
 """
 
 from dprisk.datasets.census_income import adult
+from dprisk.datasets.census_people import census, census19, census_2019
+from dprisk.datasets.hospital_patients import hospital, texas_100x
+from dprisk.datasets.images import fashion_mnist, mnist
+from dprisk.datasets.labelled import LabelledTable
 
-__all__ = ["adult"]
+__all__ = [
+    "LabelledTable",
+    "adult",
+    "census",
+    "census19",
+    "census_2019",
+    "fashion_mnist",
+    "hospital",
+    "mnist",
+    "texas_100x",
+]
