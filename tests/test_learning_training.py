@@ -165,6 +165,7 @@ def test_a_hash_gives_each_normal_number_once() -> None:
         (lambda: train(RECIPE, examples(5, 20, 4), candidates=examples(2, 20, 4)), "go together"),
         (lambda: train(RECIPE, examples(5, 20, 4), candidates=examples(2, 20, 4), targets=[2]), r"numbers of 0\.\.1"),
         (lambda: train(RECIPE, examples(5, 20, 4), device="abacus"), "no device 'abacus'"),
+        (lambda: train(RECIPE, examples(5, 20, 4), fast=True), "`fast` is for a GPU"),
         (lambda: train(RECIPE, examples(5, 20, 9)), "labels up to 7"),
     ],
 )

@@ -60,7 +60,7 @@ def attack_gradients(
     candidates: Examples,
     prior: Prior | None = None,
     *,
-    knows: Sequence[str] = KNOWLEDGE,
+    knows: str | Sequence[str] = KNOWLEDGE,
     noise_multipliers: Sequence[float] | None = None,
     runs: int = 1000,
     alpha: float = 0.01,
@@ -83,8 +83,11 @@ def attack_gradients(
     """
     beliefs = Prior.uniform(len(candidates)) if prior is None else prior
     require(beliefs.size == len(candidates), f"The prior is over {beliefs.size} records, not {len(candidates)}.")
-    runs, levels = as_whole("runs", runs, least=2), list(noise_multipliers or [recipe.noise_multiplier])
-    threats = {name: _threat(beliefs, name, candidates) for name in dict.fromkeys(knows)}
+    runs = as_whole("runs", runs, least=2)
+    levels = [recipe.noise_multiplier] if noise_multipliers is None else [float(noise) for noise in noise_multipliers]
+    kinds = [knows] if isinstance(knows, str) else dict.fromkeys(knows)
+    require(len(levels) > 0 and len(kinds) > 0, "Give at least one noise multiplier and one kind of knowledge.")
+    threats = {name: _threat(beliefs, name, candidates) for name in kinds}
     drawn = draw_records(beliefs.weights, runs, 1, np.random.default_rng([seed, 1]))
     job = _Trainings(recipe, data, candidates, drawn, levels, seed, start, frozen, device, fast)
     evidence = job.evidence(None if file is None else Path(file), progress)

@@ -5,8 +5,8 @@ Inputs that all trainings share have no first axis. Then a layer's product for a
 which is what makes many trainings quick.
 
 The gradient of one example by a dense layer's weights is the outer product of the gradient d by what leaves the layer
-and of what enters it, a. So its norm is |d| |a|, its product with a matrix M is <d, M a>, and the sum of many is one
-matrix product. It is never formed (Goodfellow 2015; Li et al. 2022 call it ghost clipping).
+and of what enters it, a. So its norm is that of d times that of a, its product with a matrix M is <d, M a>, and the sum
+of many is one matrix product. It is never formed (Goodfellow 2015; Li et al. 2022 call it ghost clipping).
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ Loss = Callable[[Tensor, Tensor], Tensor]  # outputs of the module and labels, o
 
 @dataclass(frozen=True, eq=False)
 class OwnModel:
-    """A torch module with a loss, to be trained and attacked like a `Network`.
+    """A torch module with a loss (cross-entropy if left out), to be trained and attacked like a `Network`.
 
     The gradient of every example is formed, which takes ten times as long as a `Network` does, or longer, and far more
     memory; the numbers are the same. Every training begins with the weights that the module has now. What draws random
@@ -31,7 +31,7 @@ class OwnModel:
     """
 
     module: torch.nn.Module
-    loss: Loss = functional.cross_entropy
+    loss: Loss | None = None
     classes: int | None = None
 
     def __post_init__(self) -> None:
@@ -61,8 +61,10 @@ class OwnModel:
         return rows
 
     def gradients(self, parameters: Parameters, inputs: Tensor, labels: Tensor) -> Gradients:
+        measure = self.loss or functional.cross_entropy
+
         def loss(now: dict[str, Tensor], one: Tensor, label: Tensor) -> Tensor:
-            return self.loss(self._called(now, one[None]), label[None])
+            return measure(self._called(now, one[None]), label[None])
 
         own = 0 if labels.dim() == 2 else None  # the axis of the trainings, where examples are not shared
         each = vmap(vmap(grad(loss), in_dims=(None, 0, 0)), in_dims=(0, own, own))

@@ -130,7 +130,8 @@ def train(
     """
     numbers = list(range(as_whole("runs", runs))) if not isinstance(runs, Sequence) else list(runs)
     machine = _machine(device)
-    job = _Job(recipe, data, own, candidates, machine, frozen, fast and machine.type == "cuda")
+    require(not fast or machine.type == "cuda", f"`fast` is for a GPU, and device is {device!r}: leave it out.")
+    job = _Job(recipe, data, own, candidates, machine, frozen, fast)
     which = _targets(targets, candidates, own, len(numbers))
     noise = np.broadcast_to(recipe.noise_multiplier if noise_multipliers is None else noise_multipliers, len(numbers))
     require(
