@@ -82,13 +82,18 @@ class Rebuilt(Answer):
         """Right without the marginals, by the likeliest guess."""
         return float(np.mean([tally.prior for tally in self.tallies]))
 
+    @cached_property
+    def relaxed_by_table(self) -> FloatArray:
+        """Right by the published attack, stopped where it did best in the other tables; half-way if there are none."""
+        right = np.array([tally.relaxed for tally in self.tallies], dtype=float)
+        if self.runs == 1:
+            return right[:, len(STOPS) // 2]
+        return np.array([own[np.argmax(right.sum(axis=0) - own)] for own in right])
+
     @property
     def relaxed_projection(self) -> float:
-        """Right by the published attack, stopped where it did best in the other tables; half-way if there are none."""
-        right = np.array([tally.relaxed for tally in self.tallies])
-        if self.runs == 1:
-            return float(right[0, len(STOPS) // 2])
-        return float(np.mean([own[np.argmax(right.sum(axis=0) - own)] for own in right]))
+        """The mean of these."""
+        return float(self.relaxed_by_table.mean())
 
     @property
     def prior_aware(self) -> float:
