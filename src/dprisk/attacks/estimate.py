@@ -202,11 +202,48 @@ def measure(
         gain = right - mass[chosen]
         by_group += gain.sum(axis=1), right.sum(axis=1)
         gains[now], successes[now] = gain.sum(axis=0), right.sum(axis=0)
+    return _estimated(gains, successes, by_group, threat, alpha, counted=mechanism is None)
+
+
+def measure_recorded(
+    attack: Guesser,
+    outputs: Any,
+    drawn: npt.ArrayLike,
+    threat: Threat,
+    rng: np.random.Generator,
+    alpha: float = 0.05,
+    mechanism: Mechanism | None = None,
+) -> Estimate:
+    """RAD and ReRo of an attack on outputs that are there already, such as those of trainings that took long.
+
+    `drawn` is the record that each output is of, drawn from the prior before. Several attacks, and attackers who know
+    this or that, can be measured on the same outputs; each interval is then valid by itself. With the `mechanism` that
+    made the outputs its likelihood lowers the variance, as in `measure`; without it, guesses that were right count.
+    """
+    _, alpha = checked(None, alpha)
+    records, reach, groups, pi = np.asarray(drawn), threat.reach, threat.knows.groups, threat.prior.weights
+    chosen = sets_guessed(attack, outputs, threat, rng)
+    if mechanism is None:
+        right = np.zeros(chosen.shape)
+        right[groups[records], np.arange(records.size)] = one_run(threat, chosen, records)[1]
+    else:
+        right = np.take_along_axis(reach.sums(beliefs(mechanism.log_likelihood(outputs), pi)), chosen, axis=0)
+    gain = right - reach.sums(pi[:, None])[:, 0][chosen]
+    by_group = np.array([gain.sum(axis=1), right.sum(axis=1)])
+    return _estimated(gain.sum(axis=0), right.sum(axis=0), by_group, threat, alpha, counted=mechanism is None)
+
+
+def _estimated(
+    gains: FloatArray, successes: FloatArray, by_group: FloatArray, threat: Threat, alpha: float, counted: bool
+) -> Estimate:
+    """Values of runs with their intervals; what was `counted` is binomial."""
+    runs = gains.size
     least, most = mass_range(threat)
-    hits = None if mechanism is not None else int(successes.sum())  # what was counted is binomial
-    success = mean_interval(successes, 0.0, 1.0, alpha) if hits is None else proportion_interval(hits, runs, alpha)
+    success = (
+        proportion_interval(int(successes.sum()), runs, alpha) if counted else mean_interval(successes, 0.0, 1.0, alpha)
+    )
     advantage = mean_interval(gains, -most, 1 - least, alpha)
-    if hits is not None and most - least <= SAME:  # gains are hits less a constant
+    if counted and most - least <= SAME:  # gains are hits less a constant
         advantage = success[0] - most, success[1] - least
     gained, right = by_group / runs
     return Estimate(gained, right, None, runs, alpha, advantage, success, success, right_by_group=right)

@@ -6,7 +6,7 @@ import numpy.typing as npt
 from dprisk.attacks.optimal import known_groups
 from dprisk.errors import MechanismError, ThreatError, fail, require
 from dprisk.exact import require_match
-from dprisk.mechanisms import VectorGaussian
+from dprisk.mechanisms.vectors import Aligned
 from dprisk.threat.threat import Threat
 from dprisk.types import IntArray
 
@@ -29,28 +29,27 @@ class SimplifiedAttack:
     the W of one step; this tests the sum over the steps, as its equation 27 does.
     """
 
-    def __init__(self, mechanism: VectorGaussian, threat: Threat, norms: bool = False) -> None:
-        if not isinstance(mechanism, VectorGaussian):
+    def __init__(self, mechanism: Aligned, threat: Threat, norms: bool = False) -> None:
+        if not isinstance(mechanism, Aligned):
             told = f"The simplified rule is for Gaussian noise on vectors, a VectorGaussian, not {mechanism!r}."
             fail(told, MechanismError)
         require_match(mechanism, threat)
         require(threat.success.is_exact, "The simplified rule is for exact reconstruction only.", ThreatError)
         self.mechanism, self.threat, self.norms = mechanism, threat, norms
-        pi, means, groups = threat.prior.weights, mechanism.means, threat.knows.groups
-        half = (means**2).sum(axis=1) / 2 if norms else np.zeros(pi.size)
-        self._directions, self._offsets = means - pi @ means, half - pi @ half
+        groups = threat.knows.groups
         self._order, self._sizes = np.argsort(groups, kind="stable"), np.bincount(groups)
         self._members = np.split(self._order, np.cumsum(self._sizes)[:-1])
 
     def guess(self, outputs: npt.ArrayLike, rng: np.random.Generator, known: npt.ArrayLike | None = None) -> IntArray:
         """A guess (a record's number) for each output; `known` is as for `OptimalAttack`."""
-        rows = self.mechanism.rows(outputs)
-        group = known_groups(self.threat, known, len(rows))
+        aligned, pi = self.mechanism.alignments(outputs, self.norms), self.threat.prior.weights
+        weight = aligned - (aligned @ pi)[:, None]
+        group = known_groups(self.threat, known, len(weight))
         guesses = self._elsewhere(group, rng)
         for known_group in np.unique(group):
             mine, members = np.flatnonzero(group == known_group), self._members[known_group]
-            evidence = rows[mine] @ self._directions[members].T - self._offsets[members]
-            best = (self.threat.prior.weights[members] * evidence).argmax(axis=1)
+            evidence = weight[np.ix_(mine, members)]
+            best = (pi[members] * evidence).argmax(axis=1)
             claimed = self.threat.knows.is_none | (evidence[np.arange(mine.size), best] > 0)
             guesses[mine[claimed]] = members[best[claimed]]
         return guesses

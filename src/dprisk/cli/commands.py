@@ -16,6 +16,7 @@ from dprisk.calibration import calibrate
 from dprisk.catalogue import REGISTERS
 from dprisk.cli.assess import assess_command, calibrate_command
 from dprisk.cli.audit import audit_command
+from dprisk.cli.learn import learn_command
 from dprisk.cli.marginals import marginals_command
 from dprisk.cli.options import Command, option
 from dprisk.cli.plot import plot_command
@@ -47,6 +48,7 @@ def command() -> click.Group:
         calibrate_command(),
         audit_command(),
         plot_command(),
+        learn_command(),
         _population(),
         Command("bounds", _bounds, as_json),
         Command("catalogue", _catalogue, as_json),

@@ -94,7 +94,7 @@ class Command(click.Command):
         super().format_help_text(context, formatter)
         if self.examples:
             with formatter.section("Examples (files: docs/examples)"):
-                formatter.write("".join(f"  dprisk {self.name} {example}\n" for example in self.examples))
+                formatter.write("".join(f"  {context.command_path} {example}\n" for example in self.examples))
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         """One list a section; `--help` is in the last."""

@@ -162,7 +162,7 @@ def read_threat(given: Options, entry: Entry | None, records: Sequence[Any] | No
         size = int(entry.make(taken(entry, given), write=flag).size)  # a mechanism that brings its own
     given["prior"] = "uniform" if given["prior"] is None else given["prior"]
     among = AMONG if given.get("guarantee") is not None else HOW_MANY
-    prior = _prior(given["prior"], size, told_by, among)
+    prior = read_prior(given["prior"], size, told_by, among)
     if prior.labels is None and records is not None:
         prior = Prior(prior.weights, records)
     return Threat(prior, _knowledge(given["knows"], prior), success)
@@ -212,7 +212,7 @@ def _success(given: Options, entry: Entry | None) -> Success:
     return rule
 
 
-def _prior(text: str, size: int | None, told_by: str, how_many: str) -> Prior:
+def read_prior(text: str, size: int | None, told_by: str, how_many: str) -> Prior:
     """A prior by its name, with a number behind a colon, or from a file; `told_by` is the option that gave the size."""
     if (named := _named_prior(text, size, how_many)) is not None:
         return named

@@ -5,6 +5,7 @@ Nothing is downloaded, and no data come with dprisk.
 
 from dprisk.datasets.census_income import adult
 from dprisk.datasets.coded import CodedTable
+from dprisk.datasets.images import fashion_mnist, mnist
 from dprisk.datasets.marginal_tables import acs16, sf_fire
 
-__all__ = ["CodedTable", "acs16", "adult", "sf_fire"]
+__all__ = ["CodedTable", "acs16", "adult", "fashion_mnist", "mnist", "sf_fire"]

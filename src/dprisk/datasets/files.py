@@ -14,6 +14,12 @@ def present(folder: str | Path, file: str, data_set: str) -> Path:
     return fail(f"There is no {file} or {file}.gz in {folder}; it is part of {data_set}: put it there.", InputFileError)
 
 
+def folder_of(folder: str | Path, own: str) -> Path:
+    """The folder of one data set in a folder of several, where there is one; otherwise the folder itself."""
+    inner = Path(folder) / own
+    return inner if inner.is_dir() else Path(folder)
+
+
 def lines(path: Path) -> list[str]:
     """The lines of a text file in UTF-8, compressed or not."""
     try:

@@ -6,6 +6,7 @@ Histograms, marginals and the gradient of one step of DP-SGD are released this w
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Self
@@ -28,6 +29,14 @@ SOME = 64  # so many records show whether the means lie in few directions
 KEPT = 1e-10  # a distance may change by this part of the noise, or a hundredth of it of itself, when they are
 QUICK = 1 << 21  # numbers in the means up to which the spread is found within about a second
 STEPS = 1e-12  # by so much of themselves the steps of histogram encoding may differ
+
+
+class Aligned(Mechanism):
+    """What tells how far an output points towards each record: noise on vectors, the gradients of trainings."""
+
+    @abstractmethod
+    def alignments(self, outputs: npt.ArrayLike, norms: bool = False) -> FloatArray:
+        """<output, mean> of each output (rows) and record (columns), less half of <mean, mean> if `norms`."""
 
 
 class VectorNoise(Mechanism):
@@ -96,7 +105,7 @@ class VectorNoise(Mechanism):
         return rows
 
 
-class VectorGaussian(VectorNoise):
+class VectorGaussian(VectorNoise, Aligned):
     """Gaussian noise of standard deviation sigma on each coordinate, in `steps` releases of the same means.
 
     The mean of the releases is sufficient, so that is the output: its noise has standard deviation sigma / sqrt(steps).
@@ -143,6 +152,11 @@ class VectorGaussian(VectorNoise):
     def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
         standard: FloatArray = scipy.spatial.distance.cdist(self.rows(outputs), self.means) / self.noise
         return -(standard**2) / 2 - self.dimension * math.log(self.noise * math.sqrt(2 * math.pi))
+
+    def alignments(self, outputs: npt.ArrayLike, norms: bool = False) -> FloatArray:
+        half = (self.means**2).sum(axis=1) / 2 if norms else 0.0
+        aligned: FloatArray = self.rows(outputs) @ self.means.T - half
+        return aligned
 
     def averaged(self, times: int) -> Mechanism:
         """More releases of the same means."""
