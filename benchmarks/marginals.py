@@ -31,11 +31,12 @@ def row(name: str, found: Rebuilt, seconds: float) -> str:
     aware = np.array([tally.aware for tally in found.tallies])
     relaxed = found.relaxed_by_table
     lead, error = (aware - relaxed).mean(), (aware - relaxed).std(ddof=1) / math.sqrt(found.runs)
-    by_pair, most = (
-        np.mean([getattr(tally, which) for tally in found.tallies], axis=0) for which in ("most_by_pair", "most")
+    by_pair, most = found.most_by_table_and_pair, found.most_by_table
+    best = [max(*tally.relaxed, tally.aware, tally.prior) for tally in found.tallies]
+    broken = int((np.array(best) > most[:, -1]).sum())
+    bounds = "  ".join(
+        " ".join(f"{value:3.0f}" for value in values) for values in (by_pair.mean(axis=0), most.mean(axis=0))
     )
-    broken = sum(max(*tally.relaxed, tally.aware, tally.prior) > tally.most[-1] for tally in found.tallies)
-    bounds = "  ".join(" ".join(f"{value:3.0f}" for value in values) for values in (by_pair, most))
     right = f"{found.prior_alone:5.1f} {found.relaxed_projection:5.1f} {found.prior_aware:5.1f}"
     return f"{name:34s} {right}  {lead:+5.1f} +-{error:3.1f}  {bounds}  {broken:2d} of {found.runs}  {seconds:4.0f} s"
 

@@ -36,18 +36,19 @@ class RowPrior(Protocol):
         """The logarithm of the chance of each row of codes."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tally:
-    """Of one table: how many records each attack is right about, and the most that any is, at each of `LEVELS`.
+    """Of one table: how many records each attack is right about, and what can be guessed of each beforehand.
 
-    `relaxed` has a number for each of the relaxed projection's stops.
+    `relaxed` has a number for each of the relaxed projection's stops. `baselines` has each record's largest chance of a
+    right guess by the prior, `collisions` how likely two draws from its prior coincide, at least.
     """
 
     prior: int
     relaxed: tuple[int, ...]
     aware: int
-    most: tuple[int, ...]
-    most_by_pair: tuple[int, ...]
+    baselines: FloatArray
+    collisions: FloatArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -101,14 +102,26 @@ class Rebuilt(Answer):
         return float(np.mean([tally.aware for tally in self.tallies]))
 
     @cached_property
-    def most(self) -> dict[float, int]:
-        """The number of records that no attacker exceeds, by confidence."""
-        return {level: max(tally.most[place] for tally in self.tallies) for place, level in enumerate(LEVELS)}
+    def most_by_table(self) -> IntArray:
+        """Tables x `LEVELS`: the number of records that no attacker exceeds, by the Gaussian noise."""
+        mu = sqrt(2 * self.marginals) / self.noise
+        return np.array([most_right_of_gaussian(tally.baselines, mu, LEVELS) for tally in self.tallies])
 
     @cached_property
+    def most_by_table_and_pair(self) -> IntArray:
+        """The same for every mechanism with this epsilon and delta."""
+        pair = (self.epsilon, self.delta)
+        return np.array([most_right(tally.baselines, *pair, LEVELS) for tally in self.tallies])
+
+    @property
+    def most(self) -> dict[float, int]:
+        """The number of records that no attacker exceeds, by confidence, in the table where it is largest."""
+        return dict(zip(LEVELS, self.most_by_table.max(axis=0).tolist(), strict=True))
+
+    @property
     def most_by_pair(self) -> dict[float, int]:
         """The same for every mechanism with this epsilon and delta."""
-        return {level: max(tally.most_by_pair[place] for tally in self.tallies) for place, level in enumerate(LEVELS)}
+        return dict(zip(LEVELS, self.most_by_table_and_pair.max(axis=0).tolist(), strict=True))
 
     @property
     def about(self) -> str:
@@ -189,7 +202,7 @@ def rebuild(
     law = prior if prior is not None else Network.fit(table.rows, table.sizes)
     marginals = len(groups_of(table.sizes, unknown, ways))
     noise = noise_for(epsilon, delta, marginals)
-    game = _Game(table.sizes, unknown, law, people, ways, within, epsilon, delta, noise, sqrt(2 * marginals) / noise)
+    game = _Game(table.sizes, unknown, law, people, ways, within, noise, sqrt(2 * marginals) / noise)
     tallies = []
     for number, stream in enumerate(np.random.SeedSequence(as_whole("seed", seed, 0)).spawn(runs)):
         tallies.append(game.play(np.random.default_rng(stream)))
@@ -210,8 +223,6 @@ class _Game:
     people: int
     ways: int
     within: float
-    epsilon: float
-    delta: float
     noise: float
     mu: float
 
@@ -232,8 +243,8 @@ class _Game:
             prior=self._right(listed, alone, truth),
             relaxed=tuple(right),
             aware=aware,
-            most=most_right_of_gaussian(kappas, self.mu, LEVELS),
-            most_by_pair=most_right(kappas, self.epsilon, self.delta, LEVELS),
+            baselines=kappas,
+            collisions=(listed.prior**2).sum(axis=1),
         )
 
     def _guessed(

@@ -1,9 +1,9 @@
-"""How many of n records an attacker can be right about, at a confidence: Swanberg et al., Theorem 3.5.
+"""How many of n records an attacker can be right about, at a confidence: Swanberg et al., Corollary 3.4.
 
 Record i is guessed right before the release with chance kappa_i at most. If the release is (epsilon, delta)-DP, then
 for every attacker
 
-    Pr[at least v right] <= Pr[S >= v] + n delta max_j (Pr[S >= v - j] - Pr[S >= v]) / j,
+    Pr[at least v right] <= Pr[S >= v] + n delta,
 
 S a sum of independent coins of chances beta(kappa_i) = e^eps kappa_i / (1 + (e^eps - 1) kappa_i). The chances are the
 largest that any guess has, record by record, which is safe where the paper's best guess for all together is not.
@@ -41,7 +41,7 @@ def most_right_of_gaussian(kappas: FloatArray, mu: float, confidences: Sequence[
 @lru_cache(maxsize=32)
 def _pairs(mu: float, people: int) -> tuple[tuple[float, float], ...]:
     """Pairs of a curve at which the bounds on so many people are worth a look."""
-    deltas = np.geomspace(1e-12, 1 / max(people, 10), TRIED).tolist()
+    deltas = (np.geomspace(1e-9, 0.5, TRIED) / max(people, 1)).tolist()
     return tuple((GaussianDP(mu).epsilon_at(delta), delta) for delta in deltas)
 
 
@@ -50,10 +50,7 @@ def tails_at_most(kappas: FloatArray, epsilon: float, delta: float) -> FloatArra
     epsilon = as_epsilon(epsilon)
     tails = _tails([posterior(epsilon, float(min(kappa, 1.0))) for kappa in kappas])
     people = len(kappas)
-    steps = np.arange(1, people + 1)
-    earlier = tails[np.maximum(np.arange(people + 1)[:, None] - steps, 0)]
-    rise = np.maximum((earlier - tails[:, None]) / steps, 0).max(axis=1, initial=0.0)
-    bounds = tails + people * delta * rise
+    bounds = tails + people * delta
     return np.asarray(np.minimum([outward(bound, 4 * people) for bound in bounds], 1.0))
 
 
