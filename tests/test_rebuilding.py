@@ -415,6 +415,13 @@ def test_questions_that_make_no_sense_get_a_sentence() -> None:
         rebuild(table(), "a", 1.0)
     with pytest.raises(ParameterError, match="named twice"):
         rebuild(table(), ["a", "A"], 1.0)
+    with pytest.raises(ParameterError, match="All columns are secret"):
+        rebuild(table(), ["a", "b", "c", "d"], 1.0)
+    with pytest.raises(ParameterError, match="keeps no epsilon with delta 0"):
+        rebuild(table(), ["a"], 1.0, delta=0.0)
+    wide = CodedTable(("a", "b", "c"), (tuple(range(60)),) * 3, np.arange(60)[:, None] + np.zeros((1, 3), dtype=int))
+    with pytest.raises(TooLargeError, match="3600 ways, too many to compare"):
+        rebuild(wide, ["a", "b"], 1.0, ways=2, within=1)
     with pytest.raises(ParameterError, match="within must be at least 0"):
         rebuild(table(), ["a"], 1.0, within=-1)
 

@@ -55,6 +55,7 @@ def noise_for(epsilon: float, delta: float, marginals: int) -> float:
 
     Together they are one Gaussian mechanism, of mu = sqrt(2 * marginals) / noise.
     """
+    require(delta > 0, "Gaussian noise keeps no epsilon with delta 0; give a small delta such as 1e-5.")
     mu = calibrate(GaussianDP(1.0), epsilon=(epsilon, delta)).value
     return sqrt(2 * as_whole("marginals", marginals)) / mu
 

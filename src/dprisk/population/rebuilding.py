@@ -3,14 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import sqrt
+from math import prod, sqrt
 from typing import Any, Protocol
 
 import numpy as np
 
 from dprisk.answers import Answer, Row
 from dprisk.datasets.coded import CodedTable
-from dprisk.errors import as_number, as_whole, require
+from dprisk.errors import TooLargeError, as_number, as_whole, require
 from dprisk.population.beliefs import beliefs_after
 from dprisk.population.candidates import Candidates, candidates
 from dprisk.population.marginals import NoisyMarginals, groups_of, noise_for, publish
@@ -21,6 +21,7 @@ from dprisk.types import FloatArray, IntArray
 
 LEVELS = (0.05, 0.5, 0.95)  # the confidences of the bounds
 MOST_CANDIDATES = 300  # rows that a record may be, likeliest first
+MOST_COMPARED = 2000  # ways to fill in a record, where guesses may be off by a distance
 STUCK = 12.0  # of mu, beyond which the marginals tell so much that Gibbs sampling gets stuck in the first good fit
 
 Tell = Callable[[int, int, str], None]  # how many tables are done, how many are planned, and what is known by now
@@ -63,7 +64,6 @@ class Rebuilt(Answer):
     """
 
     secret: tuple[str, ...]
-    known: int
     people: int
     epsilon: float
     delta: float
@@ -156,12 +156,12 @@ class Rebuilt(Answer):
         ]
 
     def sentence(self) -> str:
-        tables = "a table" if self.runs == 1 else f"{self.runs} tables"
+        tables = "in one table" if self.runs == 1 else f"mean of {self.runs} tables"
         right = "" if self.within == 0 else f" within {self.within:g}"
         hidden = self.secret[0] if len(self.secret) == 1 else f"all of {', '.join(self.secret)}"
         return (
             f"Of {self.people} people whose other columns are known, our attack got {hidden}{right} right for "
-            f"{self.prior_aware:.1f}, and {self.prior_alone:.1f} without the marginals (mean of {tables}). If rows "
+            f"{self.prior_aware:.1f}, and {self.prior_alone:.1f} without the marginals ({tables}). If rows "
             f"follow the prior, no attacker gets more than {self.most[0.95]} of a table right, with 95 % confidence."
         )
 
@@ -196,6 +196,8 @@ def rebuild(
     A guess is right if all secret columns are, or if their codes are `within` a distance of the true ones together.
     """
     unknown = table.places(secret)
+    told = "All columns are secret; the attacker must know one at least, which tells it whose row it fills in."
+    require(len(unknown) < len(table.names), told)
     people, runs = as_whole("people", people), as_whole("runs", runs)
     within = as_number("within", within)
     require(within >= 0, f"within must be at least 0, got {within:g}")
@@ -209,8 +211,7 @@ def rebuild(
         if watch is not None:
             watch(number + 1, runs, f"{tallies[-1].aware} of {people} right in the last")
     names = tuple(table.names[column] for column in unknown)
-    known = len(table.names) - len(unknown)
-    return Rebuilt(names, known, people, epsilon, delta, ways, marginals, noise, within, tuple(tallies))
+    return Rebuilt(names, people, epsilon, delta, ways, marginals, noise, within, tuple(tallies))
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,14 +255,13 @@ class _Game:
         return listed.best(beliefs_after(published, listed, rng, start), self.within)[0]
 
     def _candidates(self, truth: IntArray) -> Candidates:
-        most = MOST_CANDIDATES if self.within == 0 else max(self._ways_to_fill_in, 1)
+        ways = prod(self.sizes[column] for column in self.unknown)
+        told = f"The secret columns can be filled in in {ways} ways, too many to compare by distance; ask for fewer."
+        require(self.within == 0 or ways <= MOST_COMPARED, told, TooLargeError)
+        most = MOST_CANDIDATES if self.within == 0 else ways
         law = self.prior
         given = law if isinstance(law, Network) else lambda rows: np.exp(law.log_probability(rows))
         return candidates(given, truth, self.sizes, self.unknown, most)
-
-    @property
-    def _ways_to_fill_in(self) -> int:
-        return int(np.prod([self.sizes[column] for column in self.unknown]))
 
     def _right(self, listed: Candidates, guesses: IntArray, truth: IntArray) -> int:
         return int(listed.right(guesses, truth, self.within).sum())
