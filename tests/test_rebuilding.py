@@ -269,7 +269,7 @@ def test_the_gradient_is_that_of_the_squared_distance(unknown: tuple[int, ...], 
             total += float(((counts - made) ** 2).sum()) / 2
         return total
 
-    slopes, step = _Fit(published, unknown).gradient(soft), 1e-5
+    slopes, step = _Fit(published, unknown, soft).gradient(soft), 1e-5
     for column in unknown:
         for person, value in itertools.product(range(6), range(SIZES[column])):
             ends = []

@@ -12,7 +12,6 @@ nor its gradient takes a look at the cells; only the products with the noisy cou
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -34,7 +33,7 @@ def relaxed_projection(
     Under noise it matters when one stops: the best fit to the noisy counts is a fit to their noise.
     """
     soft = _at_the_prior(published.sizes, listed)
-    fit = _Fit(published, listed.unknown)
+    fit = _Fit(published, listed.unknown, soft)
     moments = {column: (np.zeros_like(soft[column]), np.zeros_like(soft[column])) for column in listed.unknown}
     guessed = []
     for step in range(1, max(stops) + 1):
@@ -70,26 +69,40 @@ def _at_the_prior(sizes: Sequence[int], listed: Candidates) -> Soft:
     return soft
 
 
-@dataclass(frozen=True, eq=False)
 class _Fit:
-    """Half the squared distance between noisy counts and those of a soft table, by its gradient."""
+    """Half the squared distance between noisy counts and those of a soft table, by its gradient.
 
-    published: NoisyMarginals
-    unknown: tuple[int, ...]
+    Noisy counts that share all columns but one stand side by side, so that one product serves them all; where these
+    columns are known, it is made once.
+    """
+
+    def __init__(self, published: NoisyMarginals, unknown: tuple[int, ...], soft: Soft) -> None:
+        self.ways, self.unknown = published.ways, unknown
+        ends = np.cumsum([published.sizes[column] for column in unknown])
+        self.parts = {c: slice(end - published.sizes[c], end) for c, end in zip(unknown, ends, strict=True)}
+        beside: dict[tuple[int, ...], FloatArray] = {}
+        for group, counts in zip(published.groups, published.counts, strict=True):
+            for place, column in enumerate(group):
+                if column in unknown:
+                    others = group[:place] + group[place + 1 :]
+                    turned = np.moveaxis(counts, place, -1).reshape(-1, counts.shape[place])
+                    held = beside.setdefault(others, np.zeros((len(turned), int(ends[-1]))))
+                    held[:, self.parts[column]] = turned
+        self.known = np.zeros((len(soft[0]), int(ends[-1])))
+        for others in [others for others in beside if set(others).isdisjoint(unknown)]:
+            self.known += _products(soft, others) @ beside.pop(others)
+        self.beside = beside
 
     def gradient(self, soft: Soft) -> dict[int, FloatArray]:
         """With respect to the chances in the unknown columns."""
+        told = self.known.copy()
+        for others, counts in self.beside.items():
+            told += _products(soft, others) @ counts
         inner = [part @ part.T for part in soft]
         slopes = {}
         for column in self.unknown:
-            others = [g for c, g in enumerate(inner) if c != column]
-            slopes[column] = symmetric_polynomial(others, self.published.ways - 1) @ soft[column]
-        for group, counts in zip(self.published.groups, self.published.counts, strict=True):
-            for place, column in enumerate(group):
-                if column in self.unknown:
-                    slopes[column] -= _products(soft, group, place) @ np.moveaxis(counts, place, -1).reshape(
-                        -1, counts.shape[place]
-                    )
+            rest = [g for c, g in enumerate(inner) if c != column]
+            slopes[column] = symmetric_polynomial(rest, self.ways - 1) @ soft[column] - told[:, self.parts[column]]
         return slopes
 
 
@@ -103,10 +116,9 @@ def symmetric_polynomial(values: Sequence[FloatArray], degree: int) -> FloatArra
     return np.asarray(sums[degree])
 
 
-def _products(soft: Soft, group: tuple[int, ...], left_out: int) -> FloatArray:
-    """For each row the product chances of all columns of a group but one, as one long axis."""
+def _products(soft: Soft, columns: Sequence[int]) -> FloatArray:
+    """For each row the product chances of some columns, as one long axis."""
     found = np.ones((len(soft[0]), 1))
-    for place, column in enumerate(group):
-        if place != left_out:
-            found = (found[:, :, None] * soft[column][:, None, :]).reshape(len(found), -1)
+    for column in columns:
+        found = (found[:, :, None] * soft[column][:, None, :]).reshape(len(found), -1)
     return found
