@@ -131,6 +131,44 @@ def test_a_network_lists_the_likeliest_completions_with_their_exact_chances(
         assert np.all(listed.rows[record][:, known] == rows[record, known])
 
 
+def test_draws_from_the_rest_stand_for_it() -> None:
+    """Weights sum to 1; with many lists together, each row that is not listed gets its chance on average."""
+    law = network(2)
+    rows = np.repeat(law.draw(1, np.random.default_rng(1)), 400, axis=0)
+    unknown = [1, 2, 3]
+    listed = candidates(law, rows, SIZES, unknown, 8, np.random.default_rng(2))
+    likeliest = candidates(law, rows, SIZES, unknown, 8)
+    np.testing.assert_array_equal(listed.rows[:, :8], likeliest.rows)
+    drawn_some = (listed.weight[:, 8:] > 0).any(axis=1)
+    assert drawn_some.mean() > 0.5
+    np.testing.assert_allclose(listed.weight[drawn_some].sum(axis=1), 1)
+    everything = candidates(chances(law), rows[:1], SIZES, unknown)
+    codes = np.ravel_multi_index(tuple(np.moveaxis(listed.rows, 2, 0)), SIZES)
+    for row, expected in zip(everything.rows[0], everything.prior[0], strict=True):
+        same = codes == np.ravel_multi_index(tuple(row), SIZES)
+        np.testing.assert_allclose(listed.prior[same & (listed.weight > 0)], expected, rtol=1e-9)
+        if expected < likeliest.prior.min():
+            stood_for = (listed.weight * same).sum(axis=1)[drawn_some]
+            error = stood_for.std() / math.sqrt(len(stood_for))
+            assert stood_for.mean() == pytest.approx(expected, abs=4 * error + 1e-3)
+
+
+@pytest.mark.slow
+def test_beliefs_from_some_candidates_are_those_from_all() -> None:
+    """Strong noise, as where candidates are too many to list. Without draws the rest is taken to be impossible."""
+    law, rng = network(5), np.random.default_rng(6)
+    rows = law.draw(3, rng)
+    published = publish(rows, SIZES, [1, 3], 2, 5.0, rng)
+    exact = beliefs_after(published, candidates(law, rows, SIZES, [1, 3], 12), rng, sweeps=600, chains=8)[:, :4]
+    without = beliefs_after(published, candidates(law, rows, SIZES, [1, 3], 4), rng, sweeps=600, chains=8)
+    lists = [candidates(law, rows, SIZES, [1, 3], 4, np.random.default_rng(seed)) for seed in range(80)]
+    lists = [some for some in lists if some.weight.sum(axis=1).min() > 0.999]  # where something was drawn for everybody
+    assert len(lists) > 10
+    found = [beliefs_after(published, some, rng, sweeps=60, chains=4)[:, :4] for some in lists]
+    np.testing.assert_allclose(np.mean(found, axis=0), exact, atol=0.02)
+    assert np.abs(without - exact).max() > 0.1
+
+
 def test_a_guess_within_a_distance_is_the_heaviest_ball() -> None:
     law = network()
     rows = law.draw(6, np.random.default_rng(3))

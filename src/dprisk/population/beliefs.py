@@ -40,6 +40,7 @@ def beliefs_after(
 ) -> FloatArray:
     """How likely each candidate of each record is after the noisy marginals, averaged over Gibbs sweeps of all records.
 
+    Candidates that stand for others, too, take part with the weight of all these, and are believed for themselves only.
     Several independent chains start at these rows, or at draws from the prior; the second half of the sweeps counts.
     Where there is little noise, Gibbs sampling hardly leaves a good fit for a better one far away: then it pays to
     start where another attack ended.
@@ -47,7 +48,7 @@ def beliefs_after(
     sampler = _Sampler(published, listed, as_whole("chains", chains), rng, start)
     sweeps = as_whole("sweeps", sweeps, 2)
     warm = sweeps // 2
-    total = np.zeros_like(listed.prior)
+    total = np.zeros_like(listed.weight)
     for sweep in range(sweeps):
         for record in rng.permutation(listed.people):
             chances = sampler.redraw(record)
@@ -55,7 +56,8 @@ def beliefs_after(
                 total[record] += chances
         if tell is not None:
             tell(sweep + 1, sweeps)
-    return total / (sweeps - warm)
+    own = np.divide(listed.prior, listed.weight, out=np.zeros_like(total), where=listed.weight > 0)
+    return np.asarray(own * total / (sweeps - warm))
 
 
 class _Sampler:
@@ -74,14 +76,14 @@ class _Sampler:
         people, width, columns = rows.shape
         self.support = published.support(rows.reshape(-1, columns)).reshape(people, width)
         with np.errstate(divide="ignore"):
-            self.log_prior = np.log(listed.prior)
+            self.log_weight = np.log(listed.weight)
         known = [c for c in range(columns) if c not in listed.unknown]
         first = rows[:, 0][:, known]
         self.agree_known = (first[:, None] == first[None]).sum(axis=2).astype(np.float32)
         self.hot = _one_hot(listed.secrets, [published.sizes[c] for c in listed.unknown])
         self.shared = np.array([comb(agree, published.ways) for agree in range(columns + 1)], dtype=float)
         if start is None:
-            begun = np.stack([_draw(self.log_prior, rng) for _ in range(chains)])
+            begun = np.stack([_draw(self.log_weight, rng) for _ in range(chains)])
         else:  # the candidate that most columns of the row agree with
             begun = np.tile((rows == start[:, None]).sum(axis=2).argmax(axis=1), (chains, 1))
         self.state = self.hot[np.arange(people), begun]  # chains, people, one-hot
@@ -94,7 +96,7 @@ class _Sampler:
         shared = self.shared[agree.astype(np.intp)]
         shared[:, :, record] = 0
         evidence = (self.support[record][:, None] - shared.sum(axis=2)) * self.precision
-        log = (self.log_prior[record][:, None] + evidence).T
+        log = (self.log_weight[record][:, None] + evidence).T
         chances = np.exp(log - log.max(axis=1, keepdims=True))
         chances /= chances.sum(axis=1, keepdims=True)
         summed = np.cumsum(chances, axis=1)

@@ -21,11 +21,14 @@ class Candidates:
     """For each record, rows of codes that it may be, and how likely each is given the columns that are known.
 
     `rows[i, t]` is candidate t of record i, all columns, and `prior[i, t]` its conditional probability. `complete` says
-    that every way to fill in the unknown columns is listed; otherwise the likeliest are.
+    that every way to fill in the unknown columns is listed. Otherwise the likeliest are, and then perhaps some that
+    were drawn from the rest and stand for all of it: `weight[i, t]` is the probability that a candidate stands for, its
+    own or its share of the rest. Weights sum to 1 where everything is stood for; places that are not needed have 0.
     """
 
     rows: IntArray
     prior: FloatArray
+    weight: FloatArray
     unknown: tuple[int, ...]
     complete: bool
 
@@ -59,26 +62,33 @@ class Candidates:
 
 
 def candidates(
-    prior: Network | RowChances, rows: IntArray, sizes: Sequence[int], unknown: Sequence[int], most: int = 500
+    prior: Network | RowChances,
+    rows: IntArray,
+    sizes: Sequence[int],
+    unknown: Sequence[int],
+    most: int = 500,
+    rng: np.random.Generator | None = None,
 ) -> Candidates:
     """The `most` likeliest ways to fill in the unknown columns of each row, or all where there are no more.
 
     The prior is a network, or a function that gives P(x), up to a factor, for rows of codes: then all are listed.
-    What the rows hold in the unknown columns is not looked at.
+    What the rows hold in the unknown columns is not looked at. With an `rng`, draws from the rest stand for it.
     """
     rows, unknown = np.asarray(rows), tuple(unknown)
     require(len(unknown) > 0, "Name at least one column that the attacker does not know.")
     if isinstance(prior, Network):
-        return _likeliest(prior, rows, unknown, as_whole("most", most))
+        listed = _likeliest(prior, rows, unknown, as_whole("most", most))
+        return listed if listed.complete or rng is None else _with_the_rest(listed, prior, rows, rng)
     ways = prod(sizes[column] for column in unknown)
     told = f"Unknown columns can be filled in in {ways} ways, too many for a prior that is a function; give a Network."
     require(ways <= MOST_LISTED, told, TooLargeError)
-    listed = np.repeat(rows[:, None], ways, axis=1)
-    listed[:, :, list(unknown)] = np.array(list(product(*(range(sizes[column]) for column in unknown))))
-    chances = np.asarray(prior(listed.reshape(-1, rows.shape[1])), dtype=float).reshape(len(rows), ways)
+    everything = np.repeat(rows[:, None], ways, axis=1)
+    everything[:, :, list(unknown)] = np.array(list(product(*(range(sizes[column]) for column in unknown))))
+    chances = np.asarray(prior(everything.reshape(-1, rows.shape[1])), dtype=float).reshape(len(rows), ways)
     possible = np.all(chances >= 0) and np.all(np.isfinite(chances)) and np.all(chances.sum(axis=1) > 0)
     PriorError.unless(possible, "A prior gives every row a chance of at least 0, and more to some way to fill it in.")
-    return Candidates(listed, chances / chances.sum(axis=1, keepdims=True), unknown, complete=True)
+    chances = chances / chances.sum(axis=1, keepdims=True)
+    return Candidates(everything, chances, chances, unknown, complete=True)
 
 
 def _likeliest(network: Network, rows: IntArray, unknown: tuple[int, ...], most: int) -> Candidates:
@@ -103,7 +113,34 @@ def _likeliest(network: Network, rows: IntArray, unknown: tuple[int, ...], most:
         listed = listed[people, begun].copy()
         listed[:, :, column] = code
     ways = prod(network.sizes[column] for column in unknown)
-    return Candidates(listed, values / total[:, None], unknown, complete=ways <= most)
+    chances = values / total[:, None]
+    return Candidates(listed, chances, chances, unknown, complete=ways <= most)
+
+
+def _with_the_rest(listed: Candidates, network: Network, rows: IntArray, rng: np.random.Generator) -> Candidates:
+    """As many draws as there are candidates, those that are not among them added with the rest's weight shared out."""
+    people, width = listed.prior.shape
+    total, factors = _eliminated(network, rows, listed.unknown, np.add.reduce)
+    drawn = np.repeat(rows[:, None], width, axis=1)
+    who = np.arange(people)[:, None]
+    for column in (c for c in network.order if c in listed.unknown):
+        places = tuple(drawn[:, :, c] if c in listed.unknown else 0 for c in network.parents[column])
+        summed = np.cumsum(factors[column][(who, *places)], axis=2)
+        drawn[:, :, column] = (summed < rng.random((people, width, 1)) * summed[:, :, -1:]).sum(axis=2)
+    chances = np.exp(network.log_probability(drawn.reshape(-1, rows.shape[1]))).reshape(people, width) / total[:, None]
+    new = chances < listed.prior.min(axis=1, keepdims=True) * (1 - 1e-9)  # all others are listed
+    first = np.argsort(~new, axis=1, kind="stable")[:, : new.sum(axis=1).max()]
+    new, chances = (np.take_along_axis(held, first, axis=1) for held in (new, chances))
+    drawn = drawn[who, first]
+    rest = np.maximum(1 - listed.prior.sum(axis=1, keepdims=True), 0)
+    shares = np.where(new, rest / np.maximum(new.sum(axis=1, keepdims=True), 1), 0.0)
+    return Candidates(
+        np.concatenate([listed.rows, drawn], axis=1),
+        np.concatenate([listed.prior, np.where(new, chances, 0.0)], axis=1),
+        np.concatenate([listed.weight, shares], axis=1),
+        listed.unknown,
+        complete=False,
+    )
 
 
 def _eliminated(

@@ -20,7 +20,7 @@ from dprisk.population.successes import most_right, most_right_of_gaussian
 from dprisk.types import FloatArray, IntArray
 
 LEVELS = (0.05, 0.5, 0.95)  # the confidences of the bounds
-MOST_CANDIDATES = 300  # rows that a record may be, likeliest first
+MOST_CANDIDATES = 150  # rows that a record may be, likeliest first; draws from the rest stand for it
 MOST_COMPARED = 2000  # ways to fill in a record, where guesses may be off by a distance
 STUCK = 12.0  # of mu, beyond which the marginals tell so much that Gibbs sampling gets stuck in the first good fit
 
@@ -231,7 +231,7 @@ class _Game:
         """Draw a table, publish it, attack it, and bound what any attack can do."""
         truth = self.prior.draw(self.people, rng)
         published = publish(truth, self.sizes, self.unknown, self.ways, self.noise, rng)
-        listed = self._candidates(truth)
+        listed = self._candidates(truth, rng)
         alone, kappas = listed.best(listed.prior, self.within)
         relaxed = relaxed_projection(published, listed, STOPS)
         right = [self._right_rows(rows, truth) for rows in relaxed]
@@ -254,14 +254,14 @@ class _Game:
         """The guesses that are likeliest to be right after the marginals."""
         return listed.best(beliefs_after(published, listed, rng, start), self.within)[0]
 
-    def _candidates(self, truth: IntArray) -> Candidates:
+    def _candidates(self, truth: IntArray, rng: np.random.Generator) -> Candidates:
         ways = prod(self.sizes[column] for column in self.unknown)
         told = f"The secret columns can be filled in in {ways} ways, too many to compare by distance; ask for fewer."
         require(self.within == 0 or ways <= MOST_COMPARED, told, TooLargeError)
         most = MOST_CANDIDATES if self.within == 0 else ways
         law = self.prior
         given = law if isinstance(law, Network) else lambda rows: np.exp(law.log_probability(rows))
-        return candidates(given, truth, self.sizes, self.unknown, most)
+        return candidates(given, truth, self.sizes, self.unknown, most, rng)
 
     def _right(self, listed: Candidates, guesses: IntArray, truth: IntArray) -> int:
         return int(listed.right(guesses, truth, self.within).sum())

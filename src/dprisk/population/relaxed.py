@@ -59,7 +59,7 @@ def onto_distributions(points: FloatArray) -> FloatArray:
 
 def _at_the_prior(sizes: Sequence[int], listed: Candidates) -> Soft:
     """Known columns one-hot; of the others the chances of each value, given what is known."""
-    weights = listed.prior / listed.prior.sum(axis=1, keepdims=True)
+    weights = listed.weight / listed.weight.sum(axis=1, keepdims=True)
     soft = []
     for column, size in enumerate(sizes):
         chances = np.zeros((listed.people, size))
