@@ -79,3 +79,34 @@ def worst_left_out(prior: FloatArray, groups: IntArray, pairs: list[tuple[float,
     solved = linprog(cost, np.vstack(rows), np.concatenate(limits), total, np.ones(size + 1), method="highs")
     assert solved.status == 0
     return -float(solved.fun)
+
+
+def largest_chance(priors: FloatArray, epsilon: float, delta: float, right: BoolArray) -> float:
+    """The largest chance that an attacker is right, over all (epsilon, delta)-DP mechanisms on several records.
+
+    A linear program as it is defined: P[x, g] for every data set x (a row of `right`, people in order, the last varies
+    fastest) and every guess g (a column); for any two data sets that differ in one record, the excesses of one over
+    e^epsilon times the other sum to at most delta. `priors` has a row for each person.
+    """
+    people, values = priors.shape
+    sets = list(itertools.product(range(values), repeat=people))
+    weights = np.array([math.prod(priors[i, x[i]] for i in range(people)) for x in sets])
+    near = [
+        (a, b)
+        for a, b in itertools.permutations(range(len(sets)), 2)
+        if sum(u != v for u, v in zip(sets[a], sets[b], strict=True)) == 1
+    ]
+    guesses = right.shape[1]
+    cells, eye = len(sets) * guesses, np.eye(guesses)
+    rows = np.zeros((len(near), guesses + 1, cells + len(near) * guesses))
+    for number, (a, b) in enumerate(near):
+        rows[number, :guesses, a * guesses : (a + 1) * guesses] = eye
+        rows[number, :guesses, b * guesses : (b + 1) * guesses] = -math.exp(epsilon) * eye
+        place = slice(cells + number * guesses, cells + (number + 1) * guesses)
+        rows[number, :guesses, place], rows[number, guesses, place] = -eye, 1.0
+    limits = np.tile(np.append(np.zeros(guesses), delta), len(near))
+    total = np.hstack([np.kron(np.eye(len(sets)), np.ones(guesses)), np.zeros((len(sets), len(near) * guesses))])
+    cost = np.concatenate([-(weights[:, None] * right).ravel(), np.zeros(len(near) * guesses)])
+    solved = linprog(cost, rows.reshape(-1, rows.shape[2]), limits, total, np.ones(len(sets)), method="highs")
+    assert solved.status == 0
+    return -float(solved.fun)

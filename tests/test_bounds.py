@@ -32,6 +32,7 @@ from dprisk import (
     exact,
 )
 from dprisk.bounds import REGISTRY, ours, papers, programs
+from dprisk.population import leakage
 from dprisk.rounding import significant_up
 from dprisk.threat import Distances
 from dprisk.types import FloatArray
@@ -457,9 +458,9 @@ class TestSlipsOfThePapers:
     def test_the_top_zipf_password(self) -> None:
         """Correction 12: with s = 1.1 over 10^9 the top mass is 0.10723, Adv 0.156 and eps_protect 0.399."""
         mass = 0.10723
-        posterior = conversions.posterior(1.0, mass)
-        assert conversions.generalised_advantage(posterior, mass) == pytest.approx(0.156, abs=5e-4)
-        assert conversions.epsilon_to_protect(mass, 0.05) == pytest.approx(0.399, abs=1e-3)
+        posterior = leakage.posterior(1.0, mass)
+        assert leakage.generalised_advantage(posterior, mass) == pytest.approx(0.156, abs=5e-4)
+        assert leakage.epsilon_to_protect(mass, 0.05) == pytest.approx(0.399, abs=1e-3)
 
     def test_the_interval_of_thesis_theorem_8_has_a_plus_sign(self) -> None:
         """Correction 7: with 1 - delta e^-eps the mean wrong guess of a constant mechanism lies outside."""
@@ -486,10 +487,10 @@ def test_conversions() -> None:
     assert conversions.attack_accuracy(promise, 0.999) == pytest.approx(0.999, abs=2e-3)
     assert conversions.true_positive_rate(PureDP(1.0), 0.01) == pytest.approx(0.01 * math.e)
     odds = conversions.posterior_odds(1.0, 0.2)
-    assert odds / (1 + odds) == pytest.approx(conversions.posterior(1.0, 0.2))
+    assert odds / (1 + odds) == pytest.approx(leakage.posterior(1.0, 0.2))
     assert conversions.attribute_advantage(PureDP(1.0), 0.5) == pytest.approx(math.tanh(0.5) / 2)
     with pytest.raises(DpriskError, match="no epsilon keeps it"):
-        conversions.epsilon_to_protect(0.1, 0.01, delta=0.5)
+        leakage.epsilon_to_protect(0.1, 0.01, delta=0.5)
 
 
 def test_distributional_reconstruction() -> None:

@@ -25,6 +25,7 @@ from dprisk.bounds import ours
 from dprisk.guarantees import TradeOff
 from dprisk.guarantees.curves import product
 from dprisk.mechanisms import GRR, DiscreteGaussian, Mechanism, OnInterval, PostProcessed
+from dprisk.population import leakage
 from dprisk.threat import Distances
 from dprisk.types import BoolArray, FloatArray, IntArray
 from tests.naive import theorem_4_3
@@ -230,12 +231,12 @@ def test_a_bound_that_is_attained_is_not_rounded_below(size: int, epsilon: float
 def test_conversions_stay_numbers(epsilon: float, share: float) -> None:
     pure = PureDP(epsilon)
     assert max(share, 1 - share) - 1e-12 <= conversions.attack_accuracy(pure, share) <= 1
-    assert share <= conversions.posterior(epsilon, share) * (1 + 1e-15) <= 1 + 1e-15
+    assert share <= leakage.posterior(epsilon, share) * (1 + 1e-15) <= 1 + 1e-15
     assert share <= conversions.true_positive_rate(pure, share) + 1e-15
     if share < 1:
         assert conversions.posterior_odds(epsilon, share) >= share
     if share > 0:
-        assert conversions.bits_leaked(epsilon, share) >= 0
+        assert leakage.bits_leaked(epsilon, share) >= 0
     assert 0 <= pure.compose(3).total_variation <= 1
     assert not math.isnan(GaussianDP(epsilon).delta_at(700.0 * share))
 

@@ -13,18 +13,15 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dprisk.bounds.papers import posterior
 from dprisk.cli.commands import command
 from dprisk.datasets import CodedTable
 from dprisk.errors import InputFileError, ParameterError, PriorError, TooLargeError
-from dprisk.mechanisms import GRR
 from dprisk.population.beliefs import beliefs_after
 from dprisk.population.candidates import candidates
 from dprisk.population.marginals import NoisyMarginals, groups_of, noise_for, publish
 from dprisk.population.networks import Network
 from dprisk.population.rebuilding import Rebuilt, rebuild
 from dprisk.population.relaxed import _Fit, onto_distributions, relaxed_projection, symmetric_polynomial
-from dprisk.population.successes import most_right, most_right_of_gaussian, tails_at_most
 from dprisk.types import FloatArray, IntArray
 
 SIZES = (2, 3, 2, 4)
@@ -166,7 +163,7 @@ def test_beliefs_from_some_candidates_are_those_from_all() -> None:
     assert len(lists) >= 10
     found = [beliefs_after(published, some, rng, sweeps=60, chains=4)[:, :4] for some in lists]
     np.testing.assert_allclose(np.mean(found, axis=0), exact, atol=0.02)
-    assert np.abs(without - exact).max() > 0.1
+    assert np.abs(without - exact).max() > 0.05
 
 
 def test_a_guess_within_a_distance_is_the_heaviest_ball() -> None:
@@ -328,63 +325,6 @@ def test_without_noise_both_attacks_rebuild_what_the_marginals_tell() -> None:
     guesses, _ = listed.best(beliefs_after(published, listed, rng))
     assert listed.right(guesses, rows).all()
     assert np.array_equal(relaxed_projection(published, listed, [300], 0.05)[0], rows)
-
-
-# --- bounds ---
-
-
-def test_the_bound_is_corollary_3_4_written_out() -> None:
-    kappas, epsilon, delta = np.array([0.5, 0.2, 0.9, 0.2]), 0.8, 0.01
-    betas = [posterior(epsilon, kappa) for kappa in kappas]
-
-    def tail(least: int) -> float:
-        outcomes = itertools.product((0, 1), repeat=4)
-        return sum(
-            math.prod(b if hit else 1 - b for b, hit in zip(betas, outcome, strict=True))
-            for outcome in outcomes
-            if sum(outcome) >= least
-        )
-
-    for v, found in enumerate(tails_at_most(kappas, epsilon, delta)):
-        expected = tail(v) + 4 * delta
-        assert found == pytest.approx(min(expected, 1.0), abs=1e-12)
-        assert found >= min(expected, 1.0)
-    exceeded = [v for v in range(5) if v == 4 or tails_at_most(kappas, epsilon, delta)[v + 1] <= 0.3]
-    assert most_right(kappas, epsilon, delta, [0.7]) == (exceeded[0],)
-
-
-def test_the_best_attacker_of_randomised_response_reaches_the_bound_and_no_more() -> None:
-    """Uniform records: each is guessed right with beta(1/m), independently (Swanberg et al., Proposition B.1)."""
-    people, size, epsilon = 30, 5, 1.0
-    rng, law = np.random.default_rng(12), GRR(size, epsilon).matrix()
-    truth = rng.integers(size, size=(4000, people))
-    reported = (np.cumsum(law, axis=1)[truth] < rng.random((4000, people, 1))).sum(axis=2)
-    right = (reported == truth).sum(axis=1)
-    for confidence in (0.05, 0.5, 0.95):
-        (most,) = most_right(np.full(people, 1 / size), epsilon, 0.0, [confidence])
-        assert (right > most).mean() <= 1 - confidence + 0.03
-        assert (right > most - 1).mean() > 1 - confidence - 0.03
-
-
-def test_bounds_rise_with_epsilon_confidence_and_priors() -> None:
-    kappas = np.linspace(0.1, 0.9, 40)
-
-    def most(epsilon: float, delta: float, confidence: float) -> int:
-        return most_right(kappas, epsilon, delta, [confidence])[0]
-
-    assert most(0.0, 0.0, 0.5) <= most(1.0, 0.0, 0.5) <= most(1.0, 1e-3, 0.5)
-    assert most(1.0, 0.0, 0.5) <= most(1.0, 0.0, 0.95) <= 40
-    assert most(50.0, 0.0, 0.95) == 40
-    mu = math.sqrt(2 * 105) / noise_for(1, 1e-5, 105)
-    assert most_right_of_gaussian(kappas, mu, [0.95])[0] <= most(1.0, 1e-5, 0.95)
-    with pytest.raises(ParameterError, match="confidence"):
-        most(1.0, 0.0, 1.0)
-
-
-def test_a_bound_takes_the_heaviest_guess_of_each_record() -> None:
-    """Theory, correction 15: with the best guess for all together the guess c would break the bound."""
-    kappas = np.array([0.6, 0.25])
-    assert tails_at_most(kappas, 0.0, 0.0)[2] >= 0.25 * 0.25
 
 
 # --- the whole game ---

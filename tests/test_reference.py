@@ -30,7 +30,6 @@ from dprisk import (
     Threat,
     assess,
     calibrate,
-    conversions,
 )
 from dprisk.attacks import SimplifiedAttack
 from dprisk.attacks.estimate import measure
@@ -38,6 +37,8 @@ from dprisk.auditing.certify.counts import Counts, certified_epsilon
 from dprisk.auditing.certify.papers import ldp_auditor
 from dprisk.bounds import ours, papers, programs
 from dprisk.mechanisms import OnInterval, VectorGaussian
+from dprisk.population import Targets, leakage, many_targets
+from dprisk.population.targets import posteriors
 from dprisk.threat import Exact
 
 CASES = json.loads(Path(__file__).with_name("reference_values.json").read_text())["cases"]
@@ -279,15 +280,34 @@ def test_certificates_of_audits(case: Case) -> None:
 
 @of_kind("bits")
 def test_bits_leaked(case: Case) -> None:
-    bits = conversions.bits_leaked(case["inputs"]["eps"], case["inputs"]["alpha"])
+    bits = leakage.bits_leaked(case["inputs"]["eps"], case["inputs"]["alpha"])
     assert bits == pytest.approx(case["expected"], abs=case["tol"])
 
 
 @of_kind("eps_protect")
 def test_epsilon_to_protect(case: Case) -> None:
     given, expected = case["inputs"], case["expected"]
-    epsilon = conversions.epsilon_to_protect(given["prior"], given["advantage"], given["delta"])
+    epsilon = leakage.epsilon_to_protect(given["prior"], given["advantage"], given["delta"])
     success = papers.bayes_factor_success(1.0, given["prior"], given["delta"])
     assert epsilon == pytest.approx(expected["eps"], abs=case["tol"])
-    advantage = conversions.generalised_advantage(success, given["prior"])
+    advantage = leakage.generalised_advantage(success, given["prior"])
     assert advantage == pytest.approx(expected["adv_at_1"], abs=case["tol"])
+
+
+@of_kind("multi_target")
+def test_many_targets(case: Case) -> None:
+    """The value of Theorem 3.5 is that of the printed formula, which is no bound: `with_delta` takes its place."""
+    given, expected, tolerance = case["inputs"], case["expected"], case["tol"]
+    epsilon, delta, wanted = given["eps"], given["delta"], given["v"]
+    targets = Targets(np.broadcast_to(given["prior_success"], given["n"]))
+    found = {
+        "tail": math.exp(many_targets.theorem_3_2(epsilon, targets, wanted)),
+        "thm35": many_targets.theorem_3_5(epsilon, delta, targets, wanted),
+        "cor34": many_targets.corollary_3_4(epsilon, delta, targets, wanted),
+        "beta": float(posteriors(epsilon, targets.baselines)[0]),
+    }
+    told = {name: value for name, value in expected.items() if name in found}
+    assert {name: found[name] for name in told} == pytest.approx(told, abs=tolerance, rel=1e-10)
+    if "alpha" in expected and delta > 0:
+        slope = (found["thm35"] - found["tail"]) / (given["n"] * delta)
+        assert slope == pytest.approx(expected["alpha"], abs=tolerance, rel=1e-9)

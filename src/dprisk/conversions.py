@@ -1,11 +1,10 @@
-"""What a guarantee means in other people's words: membership advantage, accuracy, posteriors, bits.
+"""What a guarantee means in other people's words: membership advantage, accuracy, odds.
 
 All are for replacement of one record and hold for every mechanism with the guarantee.
 """
 
 import math
 
-from dprisk.bounds.papers import posterior as posterior
 from dprisk.errors import as_epsilon, as_whole, require
 from dprisk.guarantees import Guarantee
 
@@ -50,35 +49,3 @@ def posterior_odds(epsilon: float, prior: float) -> float:
     require(0 <= prior < 1, f"A prior probability must lie in [0, 1), got {prior}")
     epsilon = as_epsilon(epsilon)
     return math.exp(epsilon) * prior / (1 - prior) if epsilon < 700 else math.inf
-
-
-def generalised_advantage(success: float, baseline: float) -> float:
-    """(success - baseline) / (1 - baseline): the share of the failures that the release turns into successes."""
-    require(baseline < 1, "With a baseline of 1 there is nothing to gain.")
-    return (success - baseline) / (1 - baseline)
-
-
-def epsilon_to_protect(prior: float, advantage: float, delta: float = 0.0) -> float:
-    """The largest epsilon that keeps the generalised advantage on something of this prior probability.
-
-    Solves beta(p) + delta = p + advantage (1 - p) for epsilon (Swanberg et al., section 5.3).
-    """
-    require(0 < prior < 1, f"A prior probability must lie in (0, 1), got {prior}")
-    require(0 < advantage < 1, f"The tolerated advantage must lie in (0, 1), got {advantage}")
-    success = prior + advantage * (1 - prior) - delta
-    require(success >= prior, f"Delta {delta:g} alone exceeds the tolerated advantage; no epsilon keeps it.")
-    return math.log(success * (1 - prior) / (prior * (1 - success)))
-
-
-def bits_leaked(epsilon: float, probability: float) -> float:
-    """The number of bits that an epsilon-DP mechanism leaks with at most this probability.
-
-    log2(e^eps (1/alpha - 1) + 1) (Swanberg et al., section 3.2).
-    """
-    require(0 < probability <= 1, f"A probability must lie in (0, 1], got {probability}")
-    if probability == 1:
-        return 0.0
-    log_odds = as_epsilon(epsilon) + math.log1p(-probability) - math.log(probability)
-    return (max(log_odds, 0.0) + math.log1p(math.exp(-abs(log_odds)))) / math.log(
-        2
-    )  # without e^eps, which may overflow

@@ -17,9 +17,9 @@ from dprisk.catalogue import REGISTERS
 from dprisk.cli.assess import assess_command, calibrate_command
 from dprisk.cli.audit import audit_command
 from dprisk.cli.learn import learn_command
-from dprisk.cli.marginals import marginals_command
 from dprisk.cli.options import Command, option
 from dprisk.cli.plot import plot_command
+from dprisk.cli.population import population_command
 from dprisk.cli.printing import print_json, say, visible
 from dprisk.cli.tables import show, show_attacks, show_catalogue, show_options, show_registry
 from dprisk.errors import DpriskError
@@ -47,9 +47,9 @@ def command() -> click.Group:
         assess_command(),
         calibrate_command(),
         audit_command(),
+        population_command(),
         plot_command(),
         learn_command(),
-        _population(),
         Command("bounds", _bounds, as_json),
         Command("catalogue", _catalogue, as_json),
         Command("demo", _demo, {}),
@@ -91,13 +91,6 @@ def _load_plugins() -> None:
         except Exception as problem:
             why = f"{type(problem).__name__}: {problem}"
             raise DpriskError(f"The plugin {plugin.name} cannot be loaded ({why}); repair or remove it.") from problem
-
-
-def _population() -> click.Group:
-    """The commands about many people at once."""
-    group = Commands("population", help="What does one release tell about many people at once?")
-    group.add_command(marginals_command())
-    return group
 
 
 def _help() -> None:

@@ -11,12 +11,14 @@ import numpy as np
 from dprisk.answers import Answer, Row
 from dprisk.datasets.coded import CodedTable
 from dprisk.errors import TooLargeError, as_number, as_whole, require
+from dprisk.guarantees import ApproxDP, GaussianDP, Guarantee
 from dprisk.population.beliefs import beliefs_after
+from dprisk.population.bounding import at_most
 from dprisk.population.candidates import Candidates, candidates
 from dprisk.population.marginals import NoisyMarginals, groups_of, noise_for, publish
 from dprisk.population.networks import Network
 from dprisk.population.relaxed import STOPS, relaxed_projection
-from dprisk.population.successes import most_right, most_right_of_gaussian
+from dprisk.population.targets import Targets
 from dprisk.types import FloatArray, IntArray
 
 LEVELS = (0.05, 0.5, 0.95)  # the confidences of the bounds
@@ -104,14 +106,16 @@ class Rebuilt(Answer):
     @cached_property
     def most_by_table(self) -> IntArray:
         """Tables x `LEVELS`: the number of records that no attacker exceeds, by the Gaussian noise."""
-        mu = sqrt(2 * self.marginals) / self.noise
-        return np.array([most_right_of_gaussian(tally.baselines, mu, LEVELS) for tally in self.tallies])
+        return self._most(GaussianDP(sqrt(2 * self.marginals) / self.noise))
 
     @cached_property
     def most_by_table_and_pair(self) -> IntArray:
         """The same for every mechanism with this epsilon and delta."""
-        pair = (self.epsilon, self.delta)
-        return np.array([most_right(tally.baselines, *pair, LEVELS) for tally in self.tallies])
+        return self._most(ApproxDP(self.epsilon, self.delta))
+
+    def _most(self, guarantee: Guarantee) -> IntArray:
+        targets = [Targets(tally.baselines, collisions=tally.collisions) for tally in self.tallies]
+        return np.array([[at_most(guarantee, people, 1 - level).at_most for level in LEVELS] for people in targets])
 
     @property
     def most(self) -> dict[float, int]:
@@ -244,8 +248,8 @@ class _Game:
             prior=self._right(listed, alone, truth),
             relaxed=tuple(right),
             aware=aware,
-            baselines=kappas,
-            collisions=(listed.prior**2).sum(axis=1),
+            baselines=np.minimum(kappas, 1.0),
+            collisions=np.minimum((listed.prior**2).sum(axis=1), 1.0) * (1 - 1e-9),
         )
 
     def _guessed(
