@@ -32,6 +32,7 @@ benchmark: .venv/test
 	$(BIN)/python -m benchmarks.continuous
 	$(BIN)/python benchmarks/audit.py --quick
 	$(BIN)/python benchmarks/files.py
+	$(BIN)/python -m benchmarks.learning
 	$(BIN)/python -m benchmarks.false_alarms --quick
 
 .venv/bin/python:

@@ -50,7 +50,7 @@ def attacked(part: str, asked: argparse.Namespace) -> tuple[GradientAttack, list
         network = mlp(3, 2)
         pair = Examples([[1.0, 2.0, 3.0]] * 2, [0, 1])
         recipe = Recipe(network, 1.0)
-        more |= {"start": [np.zeros(shape) for shape in network.shapes], "frozen": True, "device": "cpu"}
+        more |= {"start": [np.zeros(shape) for shape in network.shapes], "frozen": True, "device": "cpu", "fast": False}
         levels = [noise_for(epsilon, 1e-5, recipe) for epsilon in EPSILONS]
         return attack_gradients(recipe, pair, pair, noise_multipliers=levels, knows=["none", "all"], **more), []
     load = mnist if part.startswith("mnist") else fashion_mnist

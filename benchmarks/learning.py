@@ -61,15 +61,15 @@ def by_vmap(recipe: Recipe, data: Examples, extra: Examples, steps: int) -> None
 
 def seconds(work: Callable[[], Any], repeats: int, device: str = "cpu") -> float:
     """The best of a few, after one that warms up."""
-    best = np.inf
-    for _ in range(repeats + 1):
+    work()
+    taken = []
+    for _ in range(repeats):
         start = time.perf_counter()
         work()
         if device != "cpu":
             torch.cuda.synchronize()
-        took = time.perf_counter() - start
-        best = min(best, took) if np.isfinite(best) or _ > 0 else np.inf
-    return float(best)
+        taken.append(time.perf_counter() - start)
+    return min(taken)
 
 
 def on_processor() -> None:

@@ -44,7 +44,7 @@ def test_the_readme_has_no_link_that_breaks_where_only_the_readme_is_shown() -> 
 def test_a_command_prints_what_the_page_shows(command: str, shown: str) -> None:
     program, *arguments = shlex.split(command)
     assert program == "dprisk"
-    environment = os.environ | {"COLUMNS": "80", "PYTHONIOENCODING": "utf-8"}
+    environment = os.environ | {"COLUMNS": "80", "PYTHONIOENCODING": "utf-8", "OMP_NUM_THREADS": "1"}
     ran = subprocess.run(
         [sys.executable, "-m", "dprisk", *arguments],
         cwd=ROOT,
@@ -58,7 +58,7 @@ def test_a_command_prints_what_the_page_shows(command: str, shown: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["bounds", "adult", "epsilon", "priors", "distances"])
+@pytest.mark.parametrize("name", ["bounds", "adult", "epsilon", "priors", "distances", "guesses"])
 def test_the_picture_is_what_its_script_draws(name: str) -> None:
     """Regenerate with `python docs/figures/NAME.py` when a bound or a risk changes."""
     drawn = runpy.run_path(str(FIGURES / f"{name}.py"))["picture"]()

@@ -9,7 +9,7 @@ from scipy.stats import kstest
 
 from dprisk.errors import DpriskError
 from dprisk.learning import Examples, Recipe, mlp, small_cnn, train
-from dprisk.learning.randomness import GeneratorStreams, HashedStreams
+from dprisk.learning.randomness import GeneratorStreams, HashedStreams, stream_keys
 from tests.plain_training import as_module, train_plainly
 
 torch.set_num_threads(1)
@@ -165,9 +165,23 @@ def test_a_hash_gives_each_normal_number_once() -> None:
         (lambda: train(RECIPE, examples(5, 20, 4), candidates=examples(2, 20, 4)), "go together"),
         (lambda: train(RECIPE, examples(5, 20, 4), candidates=examples(2, 20, 4), targets=[2]), r"numbers of 0\.\.1"),
         (lambda: train(RECIPE, examples(5, 20, 4), device="abacus"), "no device 'abacus'"),
+        (lambda: train(RECIPE, examples(5, 20, 4), fast=True), "`fast` is for a GPU"),
         (lambda: train(RECIPE, examples(5, 20, 9)), "labels up to 7"),
     ],
 )
 def test_what_cannot_be_trained_is_refused(wrong: Any, message: str) -> None:
     with pytest.raises(DpriskError, match=message):
         wrong()
+
+
+def test_every_training_has_a_key_of_its_own() -> None:
+    keys = stream_keys(0, range(100_000))
+    assert np.unique(keys).size == 100_000
+    np.testing.assert_array_equal(stream_keys(0, [7, 3]), keys[[7, 3]])
+    assert not np.isin(stream_keys(1, range(1000)), keys).any()
+
+
+def test_weights_that_grow_beyond_all_numbers_are_told() -> None:
+    wild = Recipe(mlp(20, 6, 4), noise_multiplier=1e30, steps=30, learning_rate=1e30)
+    with pytest.raises(DpriskError, match="smaller learning_rate"):
+        train(wild, examples(20, 20, 4))

@@ -30,6 +30,7 @@ from dprisk.types import BoolArray, FloatArray, IntArray
 
 Progress = Callable[[int, int, float], None]  # told of outputs drawn, outputs wanted, and the advantage so far
 Code = Callable[[IntArray, np.random.Generator], Any]  # the numbers of some records -> an output for each
+Interval = Callable[[FloatArray, float, float, float], tuple[float, float]]  # values, their range, alpha
 BLOCK_CELLS = 1 << 21
 MIN_RUNS, FEW_RUNS, MAX_RUNS = 500, 20_000, 1 << 20
 FEW_CELLS, MANY_CELLS = 1 << 28, 1 << 26  # records times runs; records times numbers drawn
@@ -202,7 +203,7 @@ def measure(
         gain = right - mass[chosen]
         by_group += gain.sum(axis=1), right.sum(axis=1)
         gains[now], successes[now] = gain.sum(axis=0), right.sum(axis=0)
-    return _estimated(gains, successes, by_group, threat, alpha, counted=mechanism is None)
+    return _estimated(gains, successes, by_group, threat, alpha, mechanism is None, mean_interval)
 
 
 def measure_recorded(
@@ -213,12 +214,14 @@ def measure_recorded(
     rng: np.random.Generator,
     alpha: float = 0.05,
     mechanism: Mechanism | None = None,
+    interval: Interval | None = None,
 ) -> Estimate:
     """RAD and ReRo of an attack on outputs that are there already, such as those of trainings that took long.
 
     `drawn` is the record that each output is of, drawn from the prior before. Several attacks, and attackers who know
     this or that, can be measured on the same outputs; each interval is then valid by itself. With the `mechanism` that
     made the outputs its likelihood lowers the variance, as in `measure`; without it, guesses that were right count.
+    Intervals are `measure`'s, unless there is a better `interval` for the mean of independent values.
     """
     _, alpha = checked(None, alpha)
     records, reach, groups, pi = np.asarray(drawn), threat.reach, threat.knows.groups, threat.prior.weights
@@ -230,19 +233,27 @@ def measure_recorded(
         right = np.take_along_axis(reach.sums(beliefs(mechanism.log_likelihood(outputs), pi)), chosen, axis=0)
     gain = right - reach.sums(pi[:, None])[:, 0][chosen]
     by_group = np.array([gain.sum(axis=1), right.sum(axis=1)])
-    return _estimated(gain.sum(axis=0), right.sum(axis=0), by_group, threat, alpha, counted=mechanism is None)
+    runs = gain.sum(axis=0), right.sum(axis=0)
+    return _estimated(*runs, by_group, threat, alpha, mechanism is None, interval or mean_interval)
 
 
 def _estimated(
-    gains: FloatArray, successes: FloatArray, by_group: FloatArray, threat: Threat, alpha: float, counted: bool
+    gains: FloatArray,
+    successes: FloatArray,
+    by_group: FloatArray,
+    threat: Threat,
+    alpha: float,
+    counted: bool,
+    interval: Interval,
 ) -> Estimate:
     """Values of runs with their intervals; what was `counted` is binomial."""
     runs = gains.size
     least, most = mass_range(threat)
-    success = (
-        proportion_interval(int(successes.sum()), runs, alpha) if counted else mean_interval(successes, 0.0, 1.0, alpha)
-    )
-    advantage = mean_interval(gains, -most, 1 - least, alpha)
+    if counted:
+        success = proportion_interval(int(successes.sum()), runs, alpha)
+    else:
+        success = interval(successes, 0.0, 1.0, alpha)
+    advantage = interval(gains, -most, 1 - least, alpha)
     if counted and most - least <= SAME:  # gains are hits less a constant
         advantage = success[0] - most, success[1] - least
     gained, right = by_group / runs

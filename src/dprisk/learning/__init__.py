@@ -14,6 +14,7 @@ from dprisk.learning.attack_answer import GradientAttack
 from dprisk.learning.channel import NoisyGradients
 from dprisk.learning.examples import Examples
 from dprisk.learning.gradient_attack import AttackInterrupted, attack_gradients, noise_for
+from dprisk.learning.modules import OwnModel
 from dprisk.learning.networks import Network, mlp, small_cnn
 from dprisk.learning.training import Recipe, Trained, train
 from dprisk.learning.worst_pair import worst_pair_prior
@@ -24,6 +25,7 @@ __all__ = [
     "GradientAttack",
     "Network",
     "NoisyGradients",
+    "OwnModel",
     "Recipe",
     "Trained",
     "attack_gradients",

@@ -170,16 +170,29 @@ class GradientAttack(Answer):
         """The worst case in people, and whether the papers' line is exceeded anywhere."""
         worst = max(self.cases, key=lambda case: case.advantage.advantage)
         found = worst.advantage
-        who = f"An attacker who saw every noisy gradient, knew all other records and {WORDS[worst.knows]} of its target"
+        who = (
+            f"An attacker who saw every noisy gradient, knew all other records and {WORDS[worst.knows]} of its target, "
+            f"one of {worst.threat.prior.size} candidates,"
+        )
         told = sentences.of_rates(worst.threat, who, found.success, found.advantage, is_estimate=True)
-        over = [case for case in self.cases if case.exceeds_printed]
-        line = ""
-        if over:
-            line = (
-                f" The papers' line with mu = sqrt(T)/sigma is exceeded in {len(over)} of {len(self.cases)} cases: "
-                "it is no bound on what somebody gains who compares with somebody else in the same place."
+        return f"At epsilon {worst.epsilon:.3g}: {told[0].lower()}{told[1:]}{self._beyond()}"
+
+    def _beyond(self) -> str:
+        """Where values are beyond what is proven, which should not be, and beyond the papers' line, which may be."""
+        cases = len(self.cases)
+        broken, over = (sum(map(bool, found)) for found in zip(*map(_exceeds, self.cases), strict=True))
+        told = ""
+        if broken:
+            told = (
+                f" Values are beyond what is proven in {broken} of {cases} cases, by more than their intervals: a rare "
+                "chance, or the training is not what the accountant was told."
             )
-        return f"At epsilon {worst.epsilon:.3g}: {told[0].lower()}{told[1:]}{line}"
+        if over:
+            told += (
+                f" The papers' line with mu = sqrt(T)/sigma is exceeded in {over} of {cases} cases: it is no bound on "
+                "what somebody gains who compares with somebody else in the same place."
+            )
+        return told
 
     def picture(self, which: str = "advantage") -> Curves:
         """Advantage or success over epsilon, a panel for each kind of knowledge; bounds are dashed."""
@@ -211,6 +224,10 @@ class GradientAttack(Answer):
 
     def __repr__(self) -> str:
         return f"GradientAttack({self.about})"
+
+
+def _exceeds(case: Measured) -> tuple[bool, bool | None]:
+    return case.exceeds_bounds, case.exceeds_printed
 
 
 def _row(case: Measured) -> Row:

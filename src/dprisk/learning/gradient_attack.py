@@ -21,6 +21,7 @@ import torch
 
 from dprisk.attacks import OptimalAttack, SimplifiedAttack
 from dprisk.attacks.estimate import draw_records, measure_recorded
+from dprisk.auditing.certify.bets import advantage_lower_bound
 from dprisk.bounds.papers import rad_theorem_4_2, rad_theorem_5_1_second
 from dprisk.calibration import calibrate
 from dprisk.errors import InputFileError, as_number, as_whole, fail, require
@@ -28,10 +29,11 @@ from dprisk.guarantees import DPSGD, GaussianDP, dp_sgd
 from dprisk.learning.attack_answer import GradientAttack, Measured
 from dprisk.learning.channel import NoisyGradients, as_outputs
 from dprisk.learning.examples import Examples
+from dprisk.learning.randomness import streams
 from dprisk.learning.training import Evidence, Recipe, train
 from dprisk.risks import WorstCase
 from dprisk.threat import Knowledge, Prior, Threat
-from dprisk.types import IntArray
+from dprisk.types import FloatArray, IntArray
 
 KNOWLEDGE = ("none", "label", "all")
 BLOCK = {"cpu": 256, "cuda": 1 << 14}  # trainings between two savings
@@ -58,7 +60,7 @@ def attack_gradients(
     candidates: Examples,
     prior: Prior | None = None,
     *,
-    knows: Sequence[str] = KNOWLEDGE,
+    knows: str | Sequence[str] = KNOWLEDGE,
     noise_multipliers: Sequence[float] | None = None,
     runs: int = 1000,
     alpha: float = 0.01,
@@ -81,8 +83,11 @@ def attack_gradients(
     """
     beliefs = Prior.uniform(len(candidates)) if prior is None else prior
     require(beliefs.size == len(candidates), f"The prior is over {beliefs.size} records, not {len(candidates)}.")
-    runs, levels = as_whole("runs", runs, least=2), list(noise_multipliers or [recipe.noise_multiplier])
-    threats = {name: _threat(beliefs, name, candidates) for name in dict.fromkeys(knows)}
+    runs = as_whole("runs", runs, least=2)
+    levels = [recipe.noise_multiplier] if noise_multipliers is None else [float(noise) for noise in noise_multipliers]
+    kinds = [knows] if isinstance(knows, str) else dict.fromkeys(knows)
+    require(len(levels) > 0 and len(kinds) > 0, "Give at least one noise multiplier and one kind of knowledge.")
+    threats = {name: _threat(beliefs, name, candidates) for name in kinds}
     drawn = draw_records(beliefs.weights, runs, 1, np.random.default_rng([seed, 1]))
     job = _Trainings(recipe, data, candidates, drawn, levels, seed, start, frozen, device, fast)
     evidence = job.evidence(None if file is None else Path(file), progress)
@@ -121,7 +126,9 @@ def _measured(
         "inner products": SimplifiedAttack(channel, threat),
     }
     found = {
-        name: measure_recorded(attack, outputs, drawn, threat, np.random.default_rng([seed, 2]), alpha, channel)
+        name: measure_recorded(
+            attack, outputs, drawn, threat, np.random.default_rng([seed, 2]), alpha, channel, by_bets
+        )
         for name, attack in attacks.items()
     }
     recipe = channel.recipe
@@ -135,6 +142,18 @@ def _measured(
         WorstCase(guarantee, threat),
         printed_line(recipe, threat) if recipe.sample_rate == 1 else None,
     )
+
+
+def by_bets(values: FloatArray, low: float, high: float, alpha: float) -> tuple[float, float]:
+    """An interval for the mean of independent values in [low, high]: a bet on either side, at half the error.
+
+    Wrong with probability at most alpha, for any number of values; far narrower than empirical Bernstein's for some
+    hundred values whose range is wider than they vary.
+    """
+    inside = np.clip(values, low, high)  # for what floats add at the ends
+    lower = advantage_lower_bound(inside, alpha / 2, low=low, high=high)
+    upper = -advantage_lower_bound(-inside, alpha / 2, low=-high, high=-low)
+    return lower, upper
 
 
 def printed_line(recipe: Recipe, threat: Threat) -> float:
@@ -215,7 +234,8 @@ class _Trainings:
         mark = hashlib.sha256(told.encode())
         for array in (self.data.inputs, self.data.labels, self.candidates.inputs, self.candidates.labels, self.drawn):
             mark.update(np.ascontiguousarray(array).tobytes())
-        for part in self.start or ():
+        begun = self.recipe.model.start(streams(self.seed, [0], torch.device("cpu")))  # of a module, its own weights
+        for part in self.start or begun:
             mark.update(np.asarray(part, dtype=np.float32).tobytes())
         return mark.hexdigest()
 

@@ -5,8 +5,8 @@ Inputs that all trainings share have no first axis. Then a layer's product for a
 which is what makes many trainings quick.
 
 The gradient of one example by a dense layer's weights is the outer product of the gradient d by what leaves the layer
-and of what enters it, a. So its norm is |d| |a|, its product with a matrix M is <d, M a>, and the sum of many is one
-matrix product. It is never formed (Goodfellow 2015; Li et al. 2022 call it ghost clipping).
+and of what enters it, a. So its norm is that of d times that of a, its product with a matrix M is <d, M a>, and the sum
+of many is one matrix product. It is never formed (Goodfellow 2015; Li et al. 2022 call it ghost clipping).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.nn import functional
 
 Weights = list[Tensor]  # of one layer: R x ... each
-BLOCK = 1 << 24  # numbers of the gradients of filters that are formed at a time
+BLOCK = 1 << 26  # numbers of the gradients of filters that are formed at a time
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Dense:
         matrix, bias = weights
         if entering.dim() == 2:
             wide = matrix.reshape(-1, self.inputs) @ entering
-            return wide.view(*matrix.shape[:2], -1).add_(bias[..., None]), entering
+            return wide.reshape(*matrix.shape[:2], -1).add_(bias[..., None]), entering
         return torch.baddbmm(bias[..., None], matrix, entering), entering
 
     def backward(self, weights: Weights, kept: Tensor, leaving: Tensor) -> Tensor:
@@ -59,7 +59,7 @@ class Dense:
     def sums(self, kept: Tensor, leaving: Tensor) -> Weights:
         if kept.dim() == 2:
             matrix = leaving.reshape(-1, leaving.shape[-1]) @ kept.mT
-            matrix = matrix.view(*leaving.shape[:2], self.inputs)
+            matrix = matrix.reshape(*leaving.shape[:2], self.inputs)
         else:
             matrix = leaving @ kept.mT
         return [matrix, leaving.sum(-1)]
@@ -107,7 +107,7 @@ class Convolution:
         patches = self._patches(entering)  # (R x) fan_in x (examples places)
         flat, _ = Dense(self.fan_in, self.filters).forward(weights, patches)
         examples = entering.shape[-3]
-        return flat.view(*flat.shape[:2], examples, self.out, self.out), patches
+        return flat.reshape(*flat.shape[:2], examples, self.out, self.out), patches
 
     def _patches(self, images: Tensor) -> Tensor:
         k = self.kernel
@@ -119,7 +119,7 @@ class Convolution:
     def backward(self, weights: Weights, kept: Tensor, leaving: Tensor) -> Tensor:
         flat = weights[0].mT @ leaving.flatten(2)
         k, (runs, _, examples, out, _) = self.kernel, leaving.shape
-        parts = flat.view(runs, self.channels, k, k, examples, out, out)
+        parts = flat.reshape(runs, self.channels, k, k, examples, out, out)
         images = leaving.new_zeros(runs, self.channels, examples, self.side, self.side)
         for row in range(k):
             for column in range(k):
@@ -130,7 +130,7 @@ class Convolution:
         runs, filters, examples, out, _ = leaving.shape
         places = out * out
         gradients = leaving.reshape(runs, filters, examples, places).transpose(1, 2)
-        patches = kept.view(*kept.shape[:-1], examples, places).movedim(-3, -1)  # (R x) examples x places x fan_in
+        patches = kept.reshape(*kept.shape[:-1], examples, places).movedim(-3, -1)  # (R x) examples x places x fan_in
         step = max(1, BLOCK // (runs * filters * self.fan_in))
         found = [
             (gradients[:, now : now + step] @ patches[..., now : now + step, :, :]).square().sum((-2, -1))
@@ -143,7 +143,7 @@ class Convolution:
 
     def products(self, direction: Weights, kept: Tensor, leaving: Tensor) -> Tensor:
         moved, _ = Dense(self.fan_in, self.filters).forward(direction, kept)
-        return (moved.view_as(leaving) * leaving).sum((1, 3, 4))
+        return (moved.reshape(leaving.shape) * leaving).sum((1, 3, 4))
 
 
 @dataclass(frozen=True)
@@ -171,12 +171,12 @@ class Pooling:
 
     def forward(self, weights: Weights, entering: Tensor) -> tuple[Tensor, Any]:
         pooled, places = functional.max_pool2d(entering.flatten(0, 1), 2, return_indices=True)
-        return pooled.view(*entering.shape[:2], *pooled.shape[1:]), (places, entering.shape)
+        return pooled.reshape(*entering.shape[:2], *pooled.shape[1:]), (places, entering.shape)
 
     def backward(self, weights: Weights, kept: Any, leaving: Tensor) -> Tensor:
         places, shape = kept
         spread: Tensor = functional.max_unpool2d(leaving.flatten(0, 1), places, [2, 2], output_size=list(shape[-2:]))
-        return spread.view(shape)
+        return spread.reshape(shape)
 
 
 @dataclass(frozen=True)

@@ -107,9 +107,8 @@ class Network:
 
     def gradients(self, parameters: Parameters, inputs: Tensor, labels: Tensor) -> Gradients:
         scores, kept = self._forward(parameters, inputs)
-        wanted = labels.expand(scores.shape[0], -1)[:, None]
-        leaving = torch.softmax(scores, dim=1)
-        leaving.scatter_add_(1, wanted, leaving.new_full((1, 1, 1), -1.0).expand_as(wanted))
+        wanted = labels[..., None, :] == torch.arange(scores.shape[1], device=labels.device)[:, None]
+        leaving = torch.softmax(scores, dim=1).sub_(wanted.to(scores.dtype))
         found = []
         place = len(parameters)
         for number in range(len(self.layers) - 1, -1, -1):

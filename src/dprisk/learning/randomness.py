@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -36,8 +37,17 @@ def quick(function: Callable[..., Tensor | list[Tensor]]) -> Callable[..., Any]:
 
 def streams(seed: int, runs: Sequence[int], device: torch.device, fast: bool = False) -> Streams:
     """The streams of the trainings with these numbers under a seed; `fast` ones are drawn by compiled code."""
-    keys = [int(np.random.SeedSequence(seed, spawn_key=(run,)).generate_state(1, np.uint64)[0]) for run in runs]
+    keys = [int(key) for key in stream_keys(seed, runs)]
     return GeneratorStreams(keys) if device.type == "cpu" else HashedStreams(keys, device, fast)
+
+
+def stream_keys(seed: int, runs: Sequence[int]) -> npt.NDArray[np.uint64]:
+    """A key for each training: a bijection of 64 bits, so that no two under one seed have the same."""
+    first = np.random.SeedSequence(seed).generate_state(1, np.uint64)
+    keys = first + np.asarray(runs, dtype=np.uint64)
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):  # the finaliser of MurmurHash3
+        keys = (keys ^ (keys >> np.uint64(33))) * np.uint64(factor)
+    return keys ^ (keys >> np.uint64(33))
 
 
 class GeneratorStreams:

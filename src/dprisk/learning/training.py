@@ -21,7 +21,7 @@ from torch import Tensor
 
 from dprisk.errors import as_number, as_whole, fail, require
 from dprisk.learning.examples import Examples
-from dprisk.learning.networks import Model, Parameters
+from dprisk.learning.networks import Model, Network, Parameters
 from dprisk.learning.randomness import Streams, quick, streams
 from dprisk.types import FloatArray
 
@@ -130,7 +130,8 @@ def train(
     """
     numbers = list(range(as_whole("runs", runs))) if not isinstance(runs, Sequence) else list(runs)
     machine = _machine(device)
-    job = _Job(recipe, data, own, candidates, machine, frozen, fast and machine.type == "cuda")
+    require(not fast or machine.type == "cuda", f"`fast` is for a GPU, and device is {device!r}: leave it out.")
+    job = _Job(recipe, data, own, candidates, machine, frozen, fast)
     which = _targets(targets, candidates, own, len(numbers))
     noise = np.broadcast_to(recipe.noise_multiplier if noise_multipliers is None else noise_multipliers, len(numbers))
     require(
@@ -145,8 +146,10 @@ def train(
         made = streams(seed, numbers[now], machine, job.fast)
         parts.append(job.run(made, which[now], noise[now], now, start, told))
     weights = [torch.cat(parts_of) for parts_of in zip(*(part for part, _ in parts), strict=True)]
+    finite = all(bool(torch.isfinite(part).all()) for part in weights)
+    require(finite, "The weights grew beyond all numbers: take a smaller learning_rate or less noise.")
     gathered = [evidence for _, evidence in parts if evidence is not None]
-    return Trained(recipe, weights, Evidence.joined(gathered) if candidates is not None else None)
+    return Trained(recipe, weights, Evidence.joined(gathered) if gathered else None)
 
 
 def _told(progress: Progress, now: slice, runs: int, part: float) -> None:
@@ -157,6 +160,7 @@ def _machine(device: str) -> torch.device:
     try:
         machine = torch.device(device)
         torch.empty(0, device=machine)
+        require(machine.type in ("cpu", "cuda"), f"device must be cpu or cuda, got {device!r}.")
     except (RuntimeError, AssertionError) as problem:
         reason = str(problem).splitlines()[0]
         fail(f"There is no device {device!r} here: {reason} Leave it out to compute on the processor.")
@@ -302,7 +306,7 @@ class _Job:
             places = places.clamp(max=len(rows) - 1)
             inputs, labels = model.inputs(rows[places], own=True), labels[places]
         with _precision(self.fast):
-            clipped = quick(_clipped_sums) if self.fast else _clipped_sums
+            clipped = quick(_clipped_sums) if self.fast and isinstance(model, Network) else _clipped_sums
             return clipped(model, clip, parameters, inputs, labels, batch)
 
 

@@ -1,0 +1,73 @@
+"""A torch module of one's own is trained and attacked as a network of ours is."""
+
+import numpy as np
+import pytest
+import torch
+
+from dprisk.errors import DpriskError
+from dprisk.learning import Examples, OwnModel, Recipe, attack_gradients, mlp, train
+from tests.plain_training import as_module
+from tests.test_learning_training import examples
+
+torch.set_num_threads(1)
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.5, 0.1])
+def test_a_module_is_trained_like_the_same_network(rate: float) -> None:
+    """Both begin with the weights of the module, so both draw the same numbers."""
+    every, network = examples(34, 20, 4), mlp(20, 6, 4)
+    module = as_module(network)
+    start = [part.detach().numpy() for part in module.parameters()]
+    a, b = (
+        train(
+            Recipe(model, noise_multiplier=2.0, steps=20, sample_rate=rate),
+            every[:30],
+            3,
+            candidates=every[30:],
+            targets=[0, 3, -1],
+            start=start,
+        )
+        for model in (OwnModel(module), network)
+    )
+    for one, other in zip(a.parameters, b.parameters, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+    assert a.evidence is not None
+    assert b.evidence is not None
+    np.testing.assert_allclose(a.evidence.log_likelihood, b.evidence.log_likelihood, rtol=1e-3, atol=1e-3)
+    chances = torch.softmax(torch.tensor(a.outputs(every)), dim=-1)
+    np.testing.assert_allclose(chances, b.outputs(every), rtol=1e-3, atol=1e-4)
+
+
+def test_its_gradients_are_those_of_the_network() -> None:
+    every, network = examples(9, 20, 4), mlp(20, 6, 4)
+    module = as_module(network)
+    weights = [torch.stack([part.detach(), part.detach() * 2]) for part in module.parameters()]
+    x, y = torch.tensor(every.inputs), torch.tensor(every.labels)
+    formed = OwnModel(module).gradients(weights, x, y)
+    ghost = network.gradients(weights, network.inputs(x), y)
+    torch.testing.assert_close(formed.square_norms, ghost.square_norms, rtol=1e-5, atol=1e-6)
+    factors = torch.rand(2, 9)
+    for one, other in zip(formed.sums(factors), ghost.sums(factors), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(formed.products(weights), ghost.products(weights), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_any_loss_and_own_canaries() -> None:
+    """A linear model with squared loss; a canary far from all else is told from the others."""
+    rng = np.random.default_rng(0)
+    data = Examples(rng.normal(size=(40, 5)), rng.integers(2, size=40))
+    canaries = Examples(np.concatenate([rng.normal(size=(1, 5)), 50 * np.eye(5)[:1]]), [0, 1])
+    model = OwnModel(torch.nn.Linear(5, 1), lambda told, label: ((told[:, 0] - label) ** 2).mean())
+    recipe = Recipe(model, noise_multiplier=3.0, steps=30)
+    found = attack_gradients(recipe, data, canaries, runs=60, knows=["none"])
+    case = found.case("none")
+    assert not case.exceeds_bounds
+    assert case.advantage.advantage > 0.2
+
+
+def test_what_is_no_module_is_refused() -> None:
+    with pytest.raises(DpriskError, match="takes a torch module"):
+        OwnModel(len)  # type: ignore[arg-type]
+    with pytest.raises(DpriskError, match="no weights"):
+        OwnModel(torch.nn.ReLU())
