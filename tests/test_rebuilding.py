@@ -381,6 +381,7 @@ def test_any_prior_will_do_and_a_distance_makes_it_easier() -> None:
     own, wrapped = (rebuild(table(), ["d"], 4.0, prior=prior, **asked) for prior in (law, Wrapped(law)))
     assert own.prior_alone == wrapped.prior_alone
     assert own.most == wrapped.most
+    assert "nothing rules out" in rebuild(table(), ["d"], 40.0, prior=law, **asked).sentence()
     near: Rebuilt = rebuild(table(), ["d"], 4.0, prior=law, within=1, **asked)
     assert near.prior_alone > own.prior_alone
     assert near.most[0.95] >= own.most[0.95]

@@ -15,7 +15,7 @@ from dprisk.guarantees import ApproxDP, GaussianDP, Guarantee
 from dprisk.population.beliefs import beliefs_after
 from dprisk.population.bounding import at_most
 from dprisk.population.candidates import Candidates, candidates
-from dprisk.population.marginals import NoisyMarginals, groups_of, noise_for, publish
+from dprisk.population.marginals import groups_of, noise_for, publish
 from dprisk.population.networks import Network
 from dprisk.population.relaxed import STOPS, relaxed_projection
 from dprisk.population.targets import Targets
@@ -24,6 +24,7 @@ from dprisk.types import FloatArray, IntArray
 LEVELS = (0.05, 0.5, 0.95)  # the confidences of the bounds
 MOST_CANDIDATES = 150  # rows that a record may be, likeliest first; draws from the rest stand for it
 MOST_COMPARED = 2000  # ways to fill in a record, where guesses may be off by a distance
+ROUNDING = 1e-9  # what chances of rows may have lost in floats, and more
 STUCK = 12.0  # of mu, beyond which the marginals tell so much that Gibbs sampling gets stuck in the first good fit
 
 Tell = Callable[[int, int, str], None]  # how many tables are done, how many are planned, and what is known by now
@@ -163,10 +164,13 @@ class Rebuilt(Answer):
         tables = "in one table" if self.runs == 1 else f"mean of {self.runs} tables"
         right = "" if self.within == 0 else f" within {self.within:g}"
         hidden = self.secret[0] if len(self.secret) == 1 else f"all of {', '.join(self.secret)}"
+        most = f"no attacker gets more than {self.most[0.95]} of a table right, with 95 % confidence"
+        if self.most[0.95] >= self.people:
+            most = "nothing rules out, at 95 % confidence, that an attacker gets all of a table right"
         return (
             f"Of {self.people} people whose other columns are known, our attack got {hidden}{right} right for "
             f"{self.prior_aware:.1f}, and {self.prior_alone:.1f} without the marginals ({tables}). If rows "
-            f"follow the prior, no attacker gets more than {self.most[0.95]} of a table right, with 95 % confidence."
+            f"follow the prior, {most}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -232,31 +236,25 @@ class _Game:
     mu: float
 
     def play(self, rng: np.random.Generator) -> Tally:
-        """Draw a table, publish it, attack it, and bound what any attack can do."""
+        """Draw a table, publish it, attack it, and note what could be guessed beforehand."""
         truth = self.prior.draw(self.people, rng)
         published = publish(truth, self.sizes, self.unknown, self.ways, self.noise, rng)
         listed = self._candidates(truth, rng)
         alone, kappas = listed.best(listed.prior, self.within)
         relaxed = relaxed_projection(published, listed, STOPS)
         right = [self._right_rows(rows, truth) for rows in relaxed]
-        aware = (
-            right[-1]
-            if self.mu > STUCK
-            else self._right(listed, self._guessed(published, listed, relaxed[-1], rng), truth)
-        )
+        aware = right[-1]
+        if self.mu <= STUCK:
+            beliefs = beliefs_after(published, listed, rng, start=relaxed[-1])
+            aware = self._right(listed, listed.best(beliefs, self.within)[0], truth)
+        distinct = listed.prior if listed.complete else listed.prior[:, :MOST_CANDIDATES]
         return Tally(
             prior=self._right(listed, alone, truth),
             relaxed=tuple(right),
             aware=aware,
-            baselines=np.minimum(kappas, 1.0),
-            collisions=np.minimum((listed.prior**2).sum(axis=1), 1.0) * (1 - 1e-9),
+            baselines=np.minimum(kappas * (1 + ROUNDING), 1.0),
+            collisions=np.minimum((distinct**2).sum(axis=1), 1.0) * (1 - ROUNDING),
         )
-
-    def _guessed(
-        self, published: NoisyMarginals, listed: Candidates, start: IntArray, rng: np.random.Generator
-    ) -> IntArray:
-        """The guesses that are likeliest to be right after the marginals."""
-        return listed.best(beliefs_after(published, listed, rng, start), self.within)[0]
 
     def _candidates(self, truth: IntArray, rng: np.random.Generator) -> Candidates:
         ways = prod(self.sizes[column] for column in self.unknown)
