@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from dprisk.answers import Answer
+from dprisk.cli.marginals import marginals_command
 from dprisk.cli.options import FILE, Command, Options, option
 from dprisk.cli.printing import print_csv, print_json, say
 from dprisk.cli.tables import show
@@ -20,7 +21,7 @@ VIOLATED = 1  # exit code, as of `dprisk audit`
 def population_command() -> click.Group:
     """`dprisk population`, and what it can be asked."""
     group = click.Group("population", help="What do many people risk at once, and what does one run tell?")
-    for made in (_bound_command(), _audit_command()):
+    for made in (_bound_command(), _audit_command(), marginals_command()):
         group.add_command(made)
     return group
 
