@@ -681,7 +681,11 @@ def threat_on(*known: str) -> Threat:
         ({"query": {"kind": "median"}}, "", "`query` needs a `kind`, one of count, sum, mean, histogram, marginal"),
         ({"query": "count"}, "", "`query` needs a `kind`"),
         ({"query": {"kind": "count", "column": "sex"}}, "", "`query` lacks `value`; it takes kind, column, value"),
-        ({"query": {"kind": "sum", "column": "age", "top": 9}}, "", "unknown name `top` in `query`; it takes kind, column, low"),
+        (
+            {"query": {"kind": "sum", "column": "age", "top": 9}},
+            "",
+            "unknown name `top` in `query`; it takes kind, column, low",
+        ),
         ({"query": {"kind": "sum", "column": "sex"}, "universe": {"range": [1, 2]}}, "", "`sex` must be a number"),
         ({"query": {"kind": "histogram", "column": "job"}}, "", "no column `job`; it has `sex`, `age`, `illness`"),
         ({"query": {"kind": "sum", "column": ["age"]}, "universe": {"range": [1, 2]}}, "", "the query is a name"),

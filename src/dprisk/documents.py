@@ -230,7 +230,7 @@ class _Lines:
         names: list[str] = []
         while self._skip() and self.text[self.at] not in end:
             if self.text[self.at] in "\"'":
-                names.append(self._string())
+                names.append(self._quoted())
             elif word := _WORD.match(self.text, self.at):
                 names.append(word.group())
                 self.at = word.end()
@@ -260,6 +260,12 @@ class _Lines:
                 self._value((*keys, number))
                 number += 1
         self.at += 1
+
+    def _quoted(self) -> str:
+        """A name between quotes, what is escaped in it unescaped."""
+        start = self.at
+        plain = self._string()
+        return str(json.loads(self.text[start : self.at])) if "\\" in plain and self.text[start] == '"' else plain
 
     def _string(self) -> str:
         """The text between quotes."""

@@ -47,7 +47,7 @@ def _gains(faced: Faced) -> list[Block]:
     """A sentence for each question, and the numbers."""
     blocks: list[Block] = [Heading(3, "What it gains")] if faced.covered else []
     for it in faced.covered:
-        blocks.append(Paragraph(f"{words.about_whom(faced, it)}. {words.sentence(faced, it)}"))
+        blocks.append(Paragraph(words.sentence(faced, it), label=words.about_whom(faced, it)))
         if it.question.at_most and it.risk is not None and it.risk.exact:
             blocks.append(
                 Paragraph("This attacker knows or sees less than that one, and gains at most as much.", "note")

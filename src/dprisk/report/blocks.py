@@ -21,10 +21,11 @@ class Heading:
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Text; the tone says how it is meant: the first thing to read, good or bad news, an aside."""
+    """Text, perhaps after a label; the tone says how it is meant: to be read first, good or bad news, an aside."""
 
     text: str
     tone: Tone = ""
+    label: str = ""
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,9 @@ def to_html(title: str, blocks: Sequence[Block], version: str) -> str:
             *_written(head),
             "</header>",
             "<main>",
-            *_written(rest),
+            *_written(rest[: _end_of_first_part(rest)]),
+            _contents(rest),
+            *_written(rest[_end_of_first_part(rest) :]),
             "</main>",
             f"<footer><p>Made by dprisk {_text(version)}.</p></footer>",
             "</body>",
@@ -61,6 +63,19 @@ def _split(blocks: Sequence[Block]) -> tuple[list[Block], list[Block]]:
     """What comes before the first heading of level 2, and the rest."""
     first = next((place for place, it in enumerate(blocks) if isinstance(it, Heading) and it.level == 2), len(blocks))
     return list(blocks[:first]), list(blocks[first:])
+
+
+def _end_of_first_part(blocks: Sequence[Block]) -> int:
+    """Where the second heading of level 2 stands."""
+    found = [place for place, it in enumerate(blocks) if isinstance(it, Heading) and it.level == 2]
+    return found[1] if len(found) > 1 else len(blocks)
+
+
+def _contents(blocks: Sequence[Block]) -> str:
+    """Links to the parts that follow the first."""
+    parts = [it for it in blocks if isinstance(it, Heading) and it.level == 2 and it.anchor][1:]
+    items = "".join(f'<li><a href="#{_text(it.anchor)}">{_text(it.text)}</a></li>' for it in parts)
+    return f'<nav aria-label="Parts of this report"><ul>{items}</ul></nav>' if items else ""
 
 
 def _written(blocks: Sequence[Block]) -> list[str]:
@@ -83,7 +98,8 @@ def _block(block: Block) -> str:
             return f"<h{block.level}{mark}>{_text(block.text)}</h{block.level}>"
         case Paragraph():
             tone = f' class="{block.tone}"' if block.tone else ""
-            return f"<p{tone}>{_text(block.text)}</p>"
+            label = f"<strong>{_text(block.label)}.</strong> " if block.label else ""
+            return f"<p{tone}>{label}{_text(block.text)}</p>"
         case Bullets():
             return f"<ul>{''.join(f'<li>{_text(item)}</li>' for item in block.items)}</ul>"
         case Code():

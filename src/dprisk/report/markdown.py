@@ -22,7 +22,8 @@ def _block(block: Block) -> str:
             return f"{'#' * block.level} {_text(block.text)}"
         case Paragraph():
             mark = _EMPHASIS[block.tone]
-            return f"{mark}{_text(block.text)}{mark}"
+            label = f"**{_text(block.label)}.** " if block.label else ""
+            return f"{label}{mark}{_text(block.text)}{mark}"
         case Bullets():
             return "\n".join(f"- {_text(item)}" for item in block.items)
         case Code():

@@ -160,7 +160,8 @@ def how(it: Answered) -> str:
     if it.exact:
         return "exact"
     found: Any = it.exposed[0] if it.question.kind == "record" and it.exposed else it.risk
-    if isinstance(found, WorstCase) and found.advantage_bound.attained and not it.question.at_most:
+    alone = it.question.records == 1 and not it.question.at_most
+    if alone and isinstance(found, WorstCase) and found.advantage_bound.attained:
         return "bound, attained by the worst mechanism"
     return "bound" if not getattr(found, "exact", False) else "bound: exact for an attacker who knows more"
 
@@ -208,12 +209,13 @@ def population_sentence(it: Answered) -> str:
 
 def exact_or_bounds(it: Answered) -> list[tuple[str, str, str]]:
     """The exact value or estimate, and the bounds beside it: name, number, who proved it."""
+    single = it.question.records == 1
     if isinstance(it.risk, Risk):
         kind = "Estimate" if it.risk.estimate else "Exact value" if it.risk.exact else "Certified"
         rows = [(f"{kind} for this mechanism and prior", shown_of(it.risk), "RAD Theorem 4.3")]
         bound = it.risk.bounds
-        return [*rows, *_of_guarantee(bound, "By its guarantee alone")]
-    return _of_guarantee(it.risk, "By the guarantee") if isinstance(it.risk, WorstCase) else []
+        return [*rows, *_of_guarantee(bound, "By its guarantee alone", single)]
+    return _of_guarantee(it.risk, "By the guarantee", single) if isinstance(it.risk, WorstCase) else []
 
 
 def shown_of(risk: Any) -> str:
@@ -221,10 +223,11 @@ def shown_of(risk: Any) -> str:
     return str(next(value for name, value, _ in risk.rows if name == "advantage (RAD)"))
 
 
-def _of_guarantee(worst: WorstCase, title: str) -> list[tuple[str, str, str]]:
+def _of_guarantee(worst: WorstCase, title: str, single: bool) -> list[tuple[str, str, str]]:
+    """What is attained is told of `single` records only: of several it is proven for another guarantee."""
     values = worst.on_advantage.values
     tight = values[0]
-    attained = ", which some mechanism attains: no better bound is possible" if tight.attained else ""
+    attained = ", which some mechanism attains: no better bound is possible" if tight.attained and single else ""
     rows = [(f"{title}, for this prior{attained}", f"<= {significant_up(worst.advantage, 4)}", tight.source)]
     wide = next((value for value in values if value.bound.name == "universal"), None)
     if wide is not None and wide is not tight:

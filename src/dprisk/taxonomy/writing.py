@@ -17,11 +17,11 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 def to_toml(model: ThreatModel) -> str:
     """The model as a TOML file."""
     told = model.to_dict()
-    lines = [f"{_key(name)} = {_value(value)}" for name, value in told.items() if not _is_section(value)]
+    lines = [f"{_key(name)} = {toml_value(value)}" for name, value in told.items() if not _is_section(value)]
     for name, value in told.items():
         for part in value if _is_list_of_sections(value) else [value] if isinstance(value, Mapping) else []:
             lines += ["", f"[[{_key(name)}]]" if isinstance(value, list) else f"[{_key(name)}]"]
-            lines += [f"{_key(key)} = {_value(held)}" for key, held in part.items()]
+            lines += [f"{_key(key)} = {toml_value(held)}" for key, held in part.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -51,12 +51,13 @@ def _key(name: str) -> str:
     return name if _BARE.fullmatch(name) else _string(name)
 
 
-def _value(value: Any) -> str:
+def toml_value(value: Any) -> str:
+    """A value as TOML writes it."""
     if isinstance(value, Mapping):
-        inside = ", ".join(f"{_key(name)} = {_value(held)}" for name, held in value.items())
+        inside = ", ".join(f"{_key(name)} = {toml_value(held)}" for name, held in value.items())
         return f"{{ {inside} }}" if inside else "{}"
     if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
+        return f"[{', '.join(map(toml_value, value))}]"
     if isinstance(value, bool):
         return str(value).lower()
     return _string(value) if isinstance(value, str) else repr(value)
