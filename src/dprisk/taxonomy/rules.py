@@ -151,7 +151,7 @@ RULES = Register(
     Rule(
         "other-metric",
         "success is measured in another way",
-        "not covered: dprisk has no bound on it",
+        "not covered: dprisk has no bound on a metric that is only described in words",
         "dprisk",
     ),
     Rule(

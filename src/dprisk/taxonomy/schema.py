@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dprisk.catalogue import GUARANTEES, MECHANISMS, NOISES, QUERIES
+from dprisk.registers import Register
 from dprisk.taxonomy.dimensions import DIMENSIONS
 from dprisk.taxonomy.keys import (
     LEVELS,
@@ -62,7 +63,8 @@ KINDS: dict[str, dict[str, Any]] = {
 def json_schema() -> dict[str, Any]:
     """What a threat model file may hold, for editors and other programs.
 
-    Options are listed by their own names; the reader also takes titles and aliases, and it alone finds contradictions.
+    Names are listed as they are registered, with titles and aliases; the reader is more generous with their spelling,
+    and it alone finds contradictions.
     """
     parts = {name: _section(keys) for name, keys in SECTIONS.items() if name}
     attackers = {"type": "array", "items": parts.pop("attacker"), "minItems": 1, "maxItems": MOST_ATTACKERS}
@@ -85,7 +87,7 @@ def _key(key: Key) -> dict[str, Any]:
 def _choice(name: str) -> dict[str, Any]:
     """An option, several, or either with a text."""
     dimension = next(it for it in DIMENSIONS if it.name == name)
-    one = {"enum": [option.name for option in dimension.options]}
+    one = {"enum": _spellings(dimension.options)}
     plain = {"oneOf": [one, {"type": "array", "items": one, "minItems": 1, "uniqueItems": True}]}
     told = {
         "type": "object",
@@ -96,12 +98,18 @@ def _choice(name: str) -> dict[str, Any]:
     return {"oneOf": [*plain["oneOf"], told]}
 
 
+def _spellings(register: Register[Any]) -> list[str]:
+    """All that leads to an entry, names first."""
+    rest = [text for it in register for text in (it.title, *it.aliases)]
+    return list(dict.fromkeys([*(it.name for it in register), *rest]))
+
+
 def _release() -> dict[str, Any]:
     """A mechanism or guarantee with its options, several of them, or a query with data and noise."""
     words = {key.name: _key(key) for key in PART_WORDS}
     named = []
     for register in (MECHANISMS, GUARANTEES):
-        names = {"enum": [entry.name for entry in register]}
+        names = {"enum": _spellings(register)}
         options = {name: {"description": option.meaning} for name, option in register.options.items()}
         properties = {register.kind: names} | options | words
         named.append(
@@ -122,7 +130,7 @@ def _release() -> dict[str, Any]:
         register.kind: {
             "type": "object",
             "required": ["kind"],
-            "properties": {"kind": {"enum": [it.name for it in register]}},
+            "properties": {"kind": {"enum": _spellings(register)}},
         }
         for register in (QUERIES, NOISES)
     }

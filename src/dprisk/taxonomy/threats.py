@@ -38,8 +38,8 @@ def _success(records: Records, attacker: Attacker, knows: tuple[str, ...]) -> Su
     rest = tuple(name for name in records.columns if name not in knows)
     wants = attacker.wants or rest
     within = attacker.within
-    if set(wants) == set(rest) and within is None:
-        return Exact()
+    if not knows and set(wants) == set(rest) and within is None:
+        return Exact()  # who knows something would be allowed to keep silent by this rule, and is not by the other
     if records.table is None or (len(records.columns) == 1 and not isinstance(within, Mapping)):
         assert not isinstance(within, Mapping)
         return Exact() if within is None else Line(within)
