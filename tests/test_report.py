@@ -189,7 +189,7 @@ def test_colours_have_contrast_in_the_light_and_in_the_dark() -> None:
                 assert contrast(colour[text], colour[ground]) >= 4.5, (text, ground)
         for level in range(5):
             assert contrast(colour["ink"], colour[f"l{level}"]) >= 4.5
-        for line in ("c0", "c1", "c2", "c3", "bad", "ink"):
+        for line in (*(f"c{number}" for number in range(8)), "bad", "ink"):
             assert contrast(colour[line], colour["paper"]) >= 3
 
 
@@ -303,7 +303,7 @@ def test_the_command_writes_it(
     assert told.splitlines() == [
         "Health insurer: taking part adds 322 of 1000. Above the tolerance of 50 of 1000.",
         "Former partner: taking part adds 383 of 1000. Above the tolerance of 50 of 1000.",
-        "Journalist: taking part adds at most 323 of 1000. Not shown to keep 100 of 1000.",
+        "Journalist: taking part adds at most 323 of 1000. Not shown to be within the tolerance of 100 of 1000.",
         f"Wrote {out}.",
     ]
     assert "A clinic asks its patients for a diagnosis" in out.read_text()

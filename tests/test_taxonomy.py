@@ -549,7 +549,7 @@ def test_init_writes_a_file_that_check_accepts(
     assert run(capsys, monkeypatch, "init", path, "--yes")[0] == 0
     code, out, _ = run(capsys, monkeypatch, "check", path)
     assert code == 0
-    assert "The file is whole: 1 attacker, of whom 1 question is answered." in out
+    assert "The file is whole: 1 attacker, about whom 1 question is answered." in out
     code, _, err = run(capsys, monkeypatch, "init", path, "--yes")
     assert code == 2
     assert "is there already" in err

@@ -159,19 +159,13 @@ def _tables(section: Section, query: Query, numeric: tuple[str, ...]) -> tuple[C
         universe = {"columns": list(file.header)}
     else:
         part.check((), ("columns", "values", "range", "step", "file"))
-    named = [name for name in ("columns", "values", "range", "file") if name in universe]
-    if len(named) != 1 or ("step" in universe and named != ["range"]):
-        part.refuse('is "data" or has exactly one of columns, values, range (perhaps with a step) and file.')
+    named = _way(universe, part)
     if named == ["file"]:
         listing = CsvFile.open(part.file("file"))
         also = [name for name in listing.header if file.has(name)]  # what the data say of the records: a prior
         return _typed(file, (*query.looks_at, *also), listing, numeric)
     if named == ["columns"]:
-        names = [universe["columns"]] if isinstance(universe["columns"], str) else listed(universe["columns"])
-        if not names:
-            part.refuse("names no columns.")
-        if not _are_texts(names):
-            part.refuse(f"takes columns by name: columns are names, got {names!r}.")
+        names = _column_names(universe["columns"], part)
         people, _ = _typed(file, (*query.looks_at, *names), None, numeric)
         distinct = encode(rows_of(people, names))[1]
         return people, {name: [row[place] for row in distinct] for place, name in enumerate(names)}
@@ -180,6 +174,23 @@ def _tables(section: Section, query: Query, numeric: tuple[str, ...]) -> tuple[C
     people, _ = _typed(file, query.looks_at, None, numeric)
     values = listed(universe["values"]) if "values" in named else _range(universe, part.where())
     return people, {query.looks_at[0]: values}
+
+
+def _way(universe: Mapping[str, Any], part: Section) -> list[str]:
+    """By which of its names a universe is given."""
+    named = [name for name in ("columns", "values", "range", "file") if name in universe]
+    if len(named) != 1 or ("step" in universe and named != ["range"]):
+        part.refuse('is "data" or has exactly one of columns, values, range (perhaps with a step) and file.')
+    return named
+
+
+def _column_names(given: Any, part: Section) -> list[Any]:
+    names = [given] if isinstance(given, str) else listed(given)
+    if not names:
+        part.refuse("names no columns.")
+    if not _are_texts(names):
+        part.refuse(f"takes columns by name: columns are names, got {names!r}.")
+    return names
 
 
 def _are_texts(values: Sequence[Any]) -> bool:

@@ -8,7 +8,7 @@ import click
 
 from dprisk.catalogue import MECHANISMS
 from dprisk.cli.options import FILE, Command, Number, option
-from dprisk.cli.printing import print_json, say
+from dprisk.cli.printing import print_json, say, visible
 from dprisk.cli.progress import waiting
 from dprisk.cli.tables import show
 from dprisk.errors import InputFileError, fail, require
@@ -126,7 +126,7 @@ def _report(file: Path, data: Path | None, out: Path | None, audit: Path | None)
     if out is None:
         show(found)
     else:
-        say(f"{found.sentence()}\nWrote {out}.")
+        say("\n".join([*map(visible, found.lines()), f"Wrote {out}."]))
 
 
 def _read(file: Path, data: Path | None) -> Any:

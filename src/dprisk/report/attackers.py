@@ -79,21 +79,19 @@ def _bounds(faced: Faced) -> list[Block]:
 
 
 def _most_at_risk(faced: Faced) -> list[Block]:
-    """The records that are most exposed, by name: for the first question that names some."""
+    """The records that are most exposed, by name, for the first question that names some; a target has its numbers."""
     for it in faced.covered:
-        if it.exposed:
+        if it.exposed and faced.attacker.target is None:
             rows = []
             for one in it.exposed:
                 told = {name: value for name, value, _ in one.rows}
                 after = told.get("largest posterior", "")
                 rows.append((words.record(faced, it, one.record), told["prior"], told["advantage"], after))
-            named = faced.attacker.target is not None
-            heading = "The record that is looked for" if named else "Who is most at risk"
             caption = "What an attacker gains who looks for this record and no other"
-            if not named and it.risk is not None and not it.risk.exact:
+            if it.risk is not None and not it.risk.exact:
                 caption += "; by a bound, which is largest for the rarest"
             head = ("record", "how common", "advantage", "how sure after a report")
-            return [Heading(3, heading), Table(caption, head, tuple(rows), (1, 2, 3))]
+            return [Heading(3, "Who is most at risk"), Table(caption, head, tuple(rows), (1, 2, 3))]
     return []
 
 

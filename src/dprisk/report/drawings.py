@@ -10,6 +10,7 @@ from itertools import pairwise
 from dprisk.report.svg import Drawing, wrapped
 
 WIDE, NARROW = 680.0, 328.0
+COLOURS = 8  # of the style sheet
 
 
 @dataclass(frozen=True)
@@ -88,10 +89,10 @@ def curves(lines: Sequence[Line], parameter: str, now: float | None, tolerance: 
         sheet.words(x, top - 7, f"now: {now:g}", "tick", "end" if x > width / 2 else "start")
     for number, line in enumerate(lines):
         points = [place(x, y) for x, y in line.points]
-        sheet.line(points, f"curve c{number % 4}")
+        sheet.line(points, f"curve c{number % COLOURS}")
         if line.kept is not None and tolerance is not None and low <= math.log(line.kept) <= high:
-            sheet.mark(*place(line.kept, tolerance), number, f"mark c{number % 4}")
-        sheet.mark(*points[-1 - number % 3 * 2], number, f"mark c{number % 4}")
+            sheet.mark(*place(line.kept, tolerance), number, f"mark c{number % COLOURS}")
+        sheet.mark(*points[-1 - number % 3 * 2], number, f"mark c{number % COLOURS}")
     return sheet
 
 
@@ -159,7 +160,7 @@ def _lying(axes: Sequence[Axis], ways: Sequence[Sequence[tuple[int, ...]]]) -> D
     drawn = []
     for number, axis in enumerate(axes):
         y = step * number + 34
-        sheet.words(2, y - 20, axis.title, "head")
+        sheet.words(2, y - 20, axis.title, "head halo")
         sheet.line([(2, y), (width - 2, y)], "rail")
     for who, chosen in enumerate(ways):
         shift = 5.0 * (who - (len(ways) - 1) / 2)
@@ -182,11 +183,11 @@ def _paths(sheet: Drawing, drawn: Sequence[Sequence[Sequence[tuple[float, float]
         for here, there in pairwise(stops):
             for start in here:
                 for end in there:
-                    sheet.line([start, end], f"curve c{who % 4}")
+                    sheet.line([start, end], f"curve c{who % COLOURS}")
     for who, stops in enumerate(drawn):
         for points in stops:
             for x, y in points:
-                sheet.mark(x, y, who, f"mark c{who % 4}")
+                sheet.mark(x, y, who, f"mark c{who % COLOURS}")
 
 
 def between(certified: float, proved: float, claim: float, width: float) -> Drawing:

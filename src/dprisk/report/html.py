@@ -14,6 +14,7 @@ from html import escape
 from importlib import resources
 
 from dprisk.report.blocks import Block, Bullets, Card, Code, Figure, Heading, Matrix, Paragraph, Table
+from dprisk.report.drawings import COLOURS
 from dprisk.report.svg import Drawing
 from dprisk.taxonomy.keys import LEVELS
 
@@ -160,8 +161,8 @@ def _key(figure: Figure) -> str:
     items = []
     for number, name in enumerate(figure.key):
         sample = Drawing(34, 14)
-        sample.line([(1, 7), (33, 7)], f"curve c{number % 4}")
-        sample.mark(17, 7, number, f"mark c{number % 4}")
+        sample.line([(1, 7), (33, 7)], f"curve c{number % COLOURS}")
+        sample.mark(17, 7, number, f"mark c{number % COLOURS}")
         items.append(f"<li>{sample.to_svg(f'line {number + 1}', 'sample')}<span>{_text(name)}</span></li>")
     return f'<ul class="key">{"".join(items)}</ul>'
 
@@ -176,18 +177,23 @@ def _card(card: Card) -> str:
 
 
 def _matrix(matrix: Matrix) -> str:
-    head = "".join(f'<th scope="col">{_text(name)}</th>' for name in matrix.columns)
+    head = "".join(f'<th scope="col">{_soft(name)}</th>' for name in matrix.columns)
     rows = []
     for name, levels, names in zip(matrix.rows, matrix.levels, matrix.names, strict=True):
         cells = "".join(_cell(level, inside) for level, inside in zip(levels, names, strict=True))
-        rows.append(f'<tr><th scope="row">{_text(name)}</th>{cells}</tr>')
+        rows.append(f'<tr><th scope="row">{_soft(name)}</th>{cells}</tr>')
     return (
         f'<table class="matrix"><caption>{_text(matrix.caption)}</caption>'
-        f'<thead><tr><th scope="col">likelihood \\ impact</th>{head}</tr></thead>'
+        f'<thead><tr><th scope="col">like&shy;lihood \\ impact</th>{head}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table>"
     )
 
 
 def _cell(level: str, names: Sequence[str]) -> str:
     inside = "".join(f"<strong>{_text(name)}</strong>" for name in names)
-    return f'<td class="l{LEVELS.index(level)}">{_text(level)}{inside}</td>'
+    return f'<td class="l{LEVELS.index(level)}">{_soft(level)}{inside}</td>'
+
+
+def _soft(level: str) -> str:
+    """A level that may be broken at its syllables."""
+    return _text(level).replace("moderate", "mod&shy;erate")

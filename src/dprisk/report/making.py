@@ -46,6 +46,11 @@ class Report(Answer):
         return "attacker", "target", "baseline", "success", "advantage", "keeps the tolerance"
 
     @property
+    def right_aligned(self) -> tuple[int, ...]:
+        """The columns of numbers."""
+        return 2, 3, 4
+
+    @property
     def rows(self) -> list[Row]:
         """A line for each question that is covered."""
         return [
@@ -65,15 +70,20 @@ class Report(Answer):
         return {"attackers": [_numbers(one) for one in self.faced]}
 
     def sentence(self) -> str:
-        """What each attacker gains, a sentence for each."""
+        """What each attacker gains, one after the other."""
+        return " ".join(self.lines())
+
+    def lines(self) -> list[str]:
+        """What each attacker gains, a line for each."""
         told = []
         for one in self.faced:
             worst = one.worst
             if worst is None:
-                told.append(f"{one.attacker.name}: not covered.")
+                parts = [words.sentence(one, it) for it in one.covered] or ["not covered."]
+                told.append(f"{one.attacker.name}: {' '.join(parts)}")
             else:
                 told.append(f"{one.attacker.name}: taking part adds {words.adds(worst)}. {words.verdict(one, worst)}")
-        return "\n".join(told)
+        return told
 
     @property
     def blocks(self) -> list[Block]:

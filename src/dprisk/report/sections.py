@@ -44,8 +44,11 @@ def summary(faced: list[Faced]) -> list[Block]:
 def _card(faced: Faced) -> Card:
     name, worst = faced.attacker.name, faced.worst
     if worst is None:
-        told = "; ".join(it.reason for it in faced.not_covered)
-        return Card(name, "not covered", told, "note", "No number is given.", (), anchor(faced))
+        told = tuple(words.sentence(faced, it) for it in faced.covered)
+        rated = next((words.adds(it) for it in faced.covered if it.rate is not None), "")
+        unit = "of those who took part are recognised" if rated else "; ".join(it.reason for it in faced.not_covered)
+        verdict = "No advantage, and so no tolerance, belongs to this question."
+        return Card(name, rated or "not covered", unit, "note", verdict, told, anchor(faced))
     kept = words.keeps(faced, worst)
     tone: Tone = "note" if kept is None else "good" if kept else "bad"
     lines = [words.short(faced, it) for it in faced.covered if it.advantage is not None]
@@ -116,8 +119,14 @@ def taxonomy_picture(faced: list[Faced]) -> list[Block]:
             ]
         )
     names = tuple(it.attacker.name for it in faced)
-    rows = tuple((it.title, *(chosen(one, it.name) for one in faced)) for it in DIMENSIONS)
-    table = Table("The same as a table", ("dimension", *names), rows)
+    rows = []
+    for it in DIMENSIONS:
+        for option in it.options:
+            who = [
+                one.attacker.name for one in faced if option.name in one.model.profile(one.attacker)[it.name].options
+            ]
+            rows += [(it.title, option.title, ", ".join(who))] if who else []
+    table = Table("The same as a table", ("dimension", "option", "attackers"), tuple(rows))
     alt = f"A line for each of {', '.join(names)} through the nine dimensions of the taxonomy; the table says the same."
     caption = "A line for each attacker, by Attaxonomy (Table 1, Figure 1). Options are listed from the strongest on."
     wide, narrow = taxonomy(axes, ways, False), taxonomy(axes, ways, True)

@@ -122,7 +122,11 @@ def verdict(faced: Faced, it: Answered) -> str:
     if it.exact:
         return f"Above the tolerance of {limit}."
     alone = isinstance(it.risk, WorstCase)
-    return f"The promise alone does not keep the tolerance of {limit}." if alone else f"Not shown to keep {limit}."
+    return (
+        f"The promise alone does not keep the tolerance of {limit}."
+        if alone
+        else f"Not shown to be within the tolerance of {limit}."
+    )
 
 
 def needed(it: Answered) -> str:

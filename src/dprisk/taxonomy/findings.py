@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -204,8 +205,14 @@ class _Turning:
         found = []
         for place in places:
             with suppress(DpriskError):
-                found.append((place, self.advantage(self.setting.template.with_parameter(place))))
+                found.append((place, self.advantage(_turned(self.setting.template, place))))
         return tuple(found)
+
+
+@lru_cache(maxsize=32)
+def _turned(template: Any, value: float) -> Any:
+    """A release with other noise: what takes an accountant is asked once for all attackers."""
+    return template.with_parameter(value)
 
 
 def _exposed(risk: Assessment, attacker: Attacker, threat: Threat) -> tuple[RecordRisk, ...]:

@@ -39,6 +39,11 @@ class Plan(Answer):
         return "attacker", "asked", "by the rules"
 
     @property
+    def right_aligned(self) -> tuple[int, ...]:
+        """None: all is text."""
+        return ()
+
+    @property
     def rows(self) -> list[Row]:
         """A line for each question."""
         return [(attacker.name, _words(question), ", ".join(question.rules)) for attacker, question in self.asked]
@@ -59,7 +64,7 @@ class Plan(Answer):
         missing = f"; {told['not_covered']} not covered, with the reason above" if told["not_covered"] else ""
         many = "attacker" if told["attackers"] == 1 else "attackers"
         asked = "question is" if told["covered"] == 1 else "questions are"
-        return f"The file is whole: {told['attackers']} {many}, of whom {told['covered']} {asked} answered{missing}."
+        return f"The file is whole: {told['attackers']} {many}, about whom {told['covered']} {asked} answered{missing}."
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
