@@ -58,42 +58,67 @@ class Line:
     kept: float | None
 
 
-def curves(lines: Sequence[Line], parameter: str, now: float | None, tolerance: float | None, width: float) -> Drawing:
-    """Curves over the parameter, which goes up by factors; where it is now, and what is tolerated."""
-    height = 0.62 * width if width < WIDE else 0.5 * width
-    left, top, right, bottom = 40.0, 18.0, width - 12, height - 36
-    values = [x for line in lines for x, _ in line.points]
-    low, high = math.log(min(values)), math.log(max(values))
-    sheet = Drawing(width, height)
+@dataclass(frozen=True)
+class _Plane:
+    """Where a value of the parameter and an advantage lie on a sheet; the parameter goes up by factors."""
 
-    def place(x: float, y: float) -> tuple[float, float]:
-        share = (math.log(x) - low) / (high - low) if high > low else 0.5
+    low: float
+    high: float
+    width: float
+    height: float
+
+    @property
+    def ends(self) -> tuple[float, float, float, float]:
+        """Left, top, right and bottom of what is drawn."""
+        return 40.0, 18.0, self.width - 12, self.height - 36
+
+    def place(self, x: float, y: float) -> tuple[float, float]:
+        """The point for a value of the parameter and an advantage."""
+        left, top, right, bottom = self.ends
+        share = math.log(x / self.low) / math.log(self.high / self.low) if self.high > self.low else 0.5
         return left + share * (right - left), bottom - y * (bottom - top)
 
-    for tick in (0.0, 0.25, 0.5, 0.75, 1.0):
-        y = place(math.exp(low), tick)[1]
-        sheet.line([(left, y), (right, y)], "grid")
-        sheet.words(left - 6, y + 4, f"{1000 * tick:g}", "tick", "end")
-    for x in _ticks(min(values), max(values), 6 if width < WIDE else 10):
-        sheet.line([(place(x, 0)[0], bottom), (place(x, 0)[0], bottom + 4)], "axis")
-        sheet.words(place(x, 0)[0], bottom + 16, f"{x:g}", "tick", "middle")
-    sheet.line([(left, bottom), (right, bottom)], "axis")
-    sheet.words((left + right) / 2, height - 5, parameter, "tick", "middle")
+    def holds(self, x: float) -> bool:
+        """Whether a value of the parameter is on the sheet."""
+        return self.low <= x <= self.high
+
+
+def curves(lines: Sequence[Line], parameter: str, now: float | None, tolerance: float | None, width: float) -> Drawing:
+    """Curves over the parameter; where it is now, what is tolerated, and marks where noise keeps that."""
+    values = [x for line in lines for x, _ in line.points]
+    plane = _Plane(min(values), max(values), width, (0.5 if width >= WIDE else 0.62) * width)
+    sheet = Drawing(width, plane.height)
+    _axes(sheet, plane, parameter)
+    left, top, right, bottom = plane.ends
     if tolerance is not None:
-        y = place(math.exp(low), tolerance)[1]
+        y = plane.place(plane.low, tolerance)[1]
         sheet.line([(left, y), (right, y)], "limit")
         sheet.words(right, y - 4, "tolerated", "tick", "end")
-    if now is not None and low <= math.log(now) <= high:
-        x = place(now, 0)[0]
+    if now is not None and plane.holds(now):
+        x = plane.place(now, 0)[0]
         sheet.line([(x, top - 4), (x, bottom)], "now")
         sheet.words(x, top - 7, f"now: {now:g}", "tick", "end" if x > width / 2 else "start")
     for number, line in enumerate(lines):
-        points = [place(x, y) for x, y in line.points]
+        points = [plane.place(x, y) for x, y in line.points]
         sheet.line(points, f"curve c{number % COLOURS}")
-        if line.kept is not None and tolerance is not None and low <= math.log(line.kept) <= high:
-            sheet.mark(*place(line.kept, tolerance), number, f"mark c{number % COLOURS}")
         sheet.mark(*points[-1 - number % 3 * 2], number, f"mark c{number % COLOURS}")
+        if line.kept is not None and tolerance is not None and plane.holds(line.kept):
+            sheet.mark(*plane.place(line.kept, tolerance), number, f"mark c{number % COLOURS}")
     return sheet
+
+
+def _axes(sheet: Drawing, plane: _Plane, parameter: str) -> None:
+    left, _, right, bottom = plane.ends
+    for tick in (0.0, 0.25, 0.5, 0.75, 1.0):
+        y = plane.place(plane.low, tick)[1]
+        sheet.line([(left, y), (right, y)], "grid")
+        sheet.words(left - 6, y + 4, f"{1000 * tick:g}", "tick", "end")
+    for value in _ticks(plane.low, plane.high, 10 if plane.width >= WIDE else 6):
+        x = plane.place(value, 0)[0]
+        sheet.line([(x, bottom), (x, bottom + 4)], "axis")
+        sheet.words(x, bottom + 16, f"{value:g}", "tick", "middle")
+    sheet.line([(left, bottom), (right, bottom)], "axis")
+    sheet.words((left + right) / 2, plane.height - 5, parameter, "tick", "middle")
 
 
 def _ticks(low: float, high: float, most: int) -> list[float]:

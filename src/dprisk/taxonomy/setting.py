@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.catalogue import GUARANTEES, MECHANISMS, PRIORS
+from dprisk.catalogue import GUARANTEES, MECHANISMS, PRIORS, Entry
 from dprisk.catalogue.naming import named_prior, prior_names, records_of
 from dprisk.csv_files import CsvFile
 from dprisk.documents import Section
@@ -209,6 +209,22 @@ def _from_marginals(section: Section) -> Records:
 
 def _made(part: Section, records: Records) -> tuple[Any, Any, str | None, str]:
     """A mechanism or guarantee of the catalogue: itself, what is calibrated, the column that it sees, and words."""
+    entry, options = _named(part)
+    column, times = part.given.get("column"), _times(part)
+    with _placed(part):
+        told = records_of(_seen_prior(part, records), entry)
+        made = entry.make(options, told)
+        template = _template(entry, options, told, made)
+        words = _in_words(entry.title, options)
+        if times > 1:
+            made = made.repeat(times) if isinstance(made, Mechanism) else made.compose(times)
+            template = made if made.parameter is not None else None
+            words = f"{words}, {times} times"
+    return made, template, column, words
+
+
+def _named(part: Section) -> tuple[Entry, dict[str, Any]]:
+    """The entry that a part names, and the options for it; files among them are looked up."""
     kind = "mechanism" if "mechanism" in part.given else "guarantee"
     register = MECHANISMS if kind == "mechanism" else GUARANTEES
     name = part.given[kind]
@@ -218,31 +234,39 @@ def _made(part: Section, records: Records) -> tuple[Any, Any, str | None, str]:
     more = [key.name for key in PART_WORDS if kind == "mechanism" or key.name != "column"]
     part.check((kind, *entry.needs), (*(it for it in entry.takes if it not in entry.needs), *more))
     options = {key: value for key, value in part.given.items() if key in entry.takes}
-    for option in entry.options:
-        if option.kind is Path and option.name in options:
-            options[option.name] = part.file(option.name)
+    return entry, options | _files(part, entry)
+
+
+def _files(part: Section, entry: Entry) -> dict[str, Path]:
+    """The options of an entry that name files, looked up."""
+    named = (option.name for option in entry.options if option.kind is Path)
+    return {name: part.file(name) for name in named if name in part.given}
+
+
+def _times(part: Section) -> int:
+    times = part.given.get("times", 1)
+    if not isinstance(times, int) or isinstance(times, bool) or times < 1:
+        part.refuse(f"is a whole number of at least 1, got {times!r:.60}.", "times")
+    return int(times)
+
+
+def _seen_prior(part: Section, records: Records) -> Prior:
+    """The prior over what a release sees: whole records, or one column of them."""
     column = part.given.get("column")
-    with _placed(part):
-        prior = records.prior
-        if column is not None:
-            if column not in records.columns:
-                part.refuse(f"is a column of the records ({', '.join(records.columns) or 'none'}).", "column")
-            prior = records.survey(column, ()).prior
-        told = records_of(prior, entry)
-        made = entry.make(options, told)
-        template = made
-        if entry.unset is not None:
-            filled = {it.name: it.example for it in entry.options if not it.optional} | options
-            sought = entry.unset(**filled).parameter.name
-            template = entry.template({key: value for key, value in options.items() if key != sought}, told)
-        times = part.given.get("times", 1)
-        if not isinstance(times, int) or isinstance(times, bool) or times < 1:
-            part.refuse(f"is a whole number of at least 1, got {times!r:.60}.", "times")
-        words = _in_words(entry.title, options)
-        if times > 1:
-            made, words = made.repeat(times) if kind == "mechanism" else made.compose(times), f"{words}, {times} times"
-            template = made if made.parameter is not None else None
-    return made, template, column, words
+    if column is None:
+        return records.prior
+    if column not in records.columns:
+        part.refuse(f"is a column of the records ({', '.join(records.columns) or 'none'}).", "column")
+    return records.survey(column, ()).prior
+
+
+def _template(entry: Entry, options: dict[str, Any], told: Any, made: Any) -> Any:
+    """What is calibrated: the release itself, unless something else is made without its noise."""
+    if entry.unset is None:
+        return made if made.parameter is not None else None
+    filled = {it.name: it.example for it in entry.options if not it.optional} | options
+    sought = entry.unset(**filled).parameter.name
+    return entry.template({key: value for key, value in options.items() if key != sought}, told)
 
 
 def _in_words(title: str, options: Mapping[str, Any]) -> str:
