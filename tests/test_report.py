@@ -113,6 +113,7 @@ def test_the_numbers_on_the_page_are_those_of_assess_and_calibrate(clinic: Repor
         assert float(row["Anybody, drawn at random"]) == pytest.approx(value, rel=2e-3)
 
 
+@pytest.mark.slow
 def test_the_births_answer_what_epsilon_means_for_each_attacker() -> None:
     """On the bundled marginals: the universal bound, the one for this prior, and the population bound side by side."""
     found = report("births")
@@ -138,6 +139,7 @@ def test_the_births_answer_what_epsilon_means_for_each_attacker() -> None:
     assert "at most 987 of 1000" in html
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CHEAP)
 def test_every_form_has_the_same_content(name: str) -> None:
     found = report(name)
@@ -159,6 +161,7 @@ def test_every_form_has_the_same_content(name: str) -> None:
     assert len(page) < 1_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CHEAP)
 def test_the_page_is_accessible_and_needs_nothing_else(name: str) -> None:
     page = report(name).to_html()
@@ -227,6 +230,13 @@ def test_text_of_users_stays_text(tmp_path: Path) -> None:
     assert not re.search(r"(?<!\\)\]\(", text)
 
 
+def test_labels_of_any_length_leave_the_page_small(tmp_path: Path) -> None:
+    (tmp_path / "prior.csv").write_text(f"label,count\n{'x' * 100_000},3\nb,7\n")
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(small(universe={"prior": "prior.csv"}, attacker__target_source=["chosen", "drawn"])))
+    assert len(make_report(read_threat_model(path)).to_html()) < 100_000
+
+
 def test_long_words_do_not_leave_their_place() -> None:
     assert wrapped("a bb cccccccccc d", 5) == ["a bb", "cccc…", "d"]
     assert wrapped("", 5) == [""]
@@ -254,6 +264,7 @@ def noisy(record: int, rng: Any) -> int:
     return int(record if rng.random() < 0.8808 else 1 - record)
 
 
+@pytest.mark.slow
 def test_an_audit_stands_beside_what_is_proved(tmp_path: Path) -> None:
     path = tmp_path / "audit.json"
     path.write_text(json.dumps(audit(noisy, claim=2.0, records=[0, 1], runs=20_000).to_dict()))

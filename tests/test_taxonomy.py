@@ -244,6 +244,7 @@ def test_the_curve_passes_through_what_is_there_and_what_is_kept() -> None:
                 assert list(points.values()) == sorted(points.values())
 
 
+@pytest.mark.slow
 def test_a_unit_of_several_records_has_the_guarantee_of_a_group(tmp_path: Path) -> None:
     changes: dict[str, Any] = {"crafter__privacy_unit": "group", "crafter__records_per_unit": 3}
     found = only(tmp_path, **changes, attacker__tolerance=0.05)
@@ -466,6 +467,10 @@ BROKEN: dict[str, tuple[Any, str]] = {
     "no columns": (
         small(attacker__knows=["age"], attacker__dataset_knowledge="chosen"),
         r"`attacker 1, knows` \(Somebody\) names 'age', which is no column of the records",
+    ),
+    "no such target": (
+        small(attacker__target="perhaps", attacker__target_source="chosen"),
+        r"line \d+: `attacker 1, target` \(Somebody\) is not among the records: There is no record 'perhaps'",
     ),
     "no attackers": (small(attacker=[]), r"line \d+: `attacker` is a list"),
     "many attacks": (

@@ -24,6 +24,7 @@ from dprisk.taxonomy import Answered, Faced, Kept, ThreatModel, answer
 PACKAGES = ("numpy", "scipy", "dp-accounting")
 FORMS = (".html", ".md", ".json")
 BLOCK = 1 << 20
+MOST_SHOWN = 200_000  # letters of the file that the page repeats; of a longer one its checksum is enough
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +111,7 @@ class Report(Answer):
         return [
             Heading(2, "To repeat it", "repeat"),
             Bullets(tuple(lines)),
-            *([Code(text, f"The threat model, {source}")] if text else []),
+            *([Code(text, f"The threat model, {source}")] if 0 < len(text) <= MOST_SHOWN else []),
         ]
 
     def to_dict(self) -> dict[str, Any]:

@@ -220,4 +220,6 @@ def limits(faced: list[Faced]) -> list[Block]:
         "A bound is on every attacker of the kind described, however clever; it says nothing of other kinds.",
         "Other releases about the same people add to the risk, unless they are among the parts of this one.",
     ]
+    if setting.planned is not None and "interval" in faced[0].model.release:
+        items.append("Outputs are kept in an interval: the numbers are for the data in the file, others give others.")
     return [Heading(2, "Assumptions and limits", "limits"), Bullets(tuple(items))]

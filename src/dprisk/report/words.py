@@ -10,6 +10,7 @@ from dprisk.rounding import plain, round_number_of_people, significant_down, sig
 from dprisk.taxonomy import Answered, Faced, Kept
 from dprisk.threat.prior import written
 
+MOST_LETTERS = 300  # of a record
 MEMBERSHIP = "known"  # of who asks whether a record took part: it guesses nothing
 
 
@@ -38,14 +39,19 @@ def _records(many: int) -> str:
 def record(faced: Faced, it: Answered, label: Any) -> str:
     """A record by its columns, where it has any."""
     if not isinstance(label, tuple):
-        return written(label) if it.threat is None or it.threat.prior.labels is not None else f"record {label}"
+        return cut(written(label)) if it.threat is None or it.threat.prior.labels is not None else f"record {label}"
     attacker = faced.attacker
     knows = attacker.knows if isinstance(attacker.knows, tuple) else ()
     wanted = (*knows, *(attacker.wants or (() if faced.setting.column is None else (faced.setting.column,))))
     for names in (wanted, faced.setting.records.columns):
         if len(names) == len(label):
-            return ", ".join(f"{name} {value}" for name, value in zip(names, label, strict=True))
-    return written(label)
+            return cut(", ".join(f"{name} {value}" for name, value in zip(names, label, strict=True)))
+    return cut(written(label))
+
+
+def cut(text: str) -> str:
+    """Text of bounded length: labels are other people's."""
+    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"
 
 
 def adds(it: Answered) -> str:
@@ -186,7 +192,9 @@ def sentence(faced: Faced, it: Answered) -> str:
         return population_sentence(it)
     if asked.kind == "record":
         one = it.exposed[0]
-        return one.sentence().replace(written(one.record), record(faced, it, one.record))
+        plain_label = it.threat is not None and it.threat.prior.labels is None
+        told = one.sentence()
+        return told if plain_label else told.replace(written(one.record), record(faced, it, one.record))
     return "" if it.risk is None else it.risk.sentence()
 
 

@@ -56,7 +56,7 @@ RULES = Register(
         "known-prior",
         "the attacker has a description of the population",
         "the prior is what the file says of the universe",
-        "RAD section 3",
+        "by definition",
     ),
     Rule(
         "less-than-the-prior",

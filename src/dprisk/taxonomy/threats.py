@@ -14,13 +14,22 @@ from dprisk.threat.success import Success
 
 def facing(model: ThreatModel, setting: Setting, attacker: Attacker, goal: str) -> Threat:
     """The threat of an attacker with this goal; what does not fit the records is refused at its line."""
+    if goal != "membership":
+        _require_columns(model, setting, attacker)
+    threat = _threat(model, setting, attacker, goal)
+    if attacker.target is not None:
+        try:
+            threat.prior.find(attacker.target)
+        except DpriskError as problem:
+            _refuse(model, attacker, "target", f"is not among the records: {problem}")
+    return threat
+
+
+def _threat(model: ThreatModel, setting: Setting, attacker: Attacker, goal: str) -> Threat:
     records, knows = setting.records, attacker.knows if isinstance(attacker.knows, tuple) else ()
-    if goal == "membership":
-        if setting.column is not None:
-            return setting.records.survey(setting.column, "all").threat()
-        return Threat(records.prior, "all")
-    _require_columns(model, setting, attacker)
     try:
+        if goal == "membership":
+            return Threat(records.prior, "all") if setting.column is None else _of_answers(setting)
         if setting.column is not None:
             within = attacker.within
             if isinstance(within, Mapping):
@@ -32,6 +41,11 @@ def facing(model: ThreatModel, setting: Setting, attacker: Attacker, goal: str) 
         return Threat(records.prior, known, _success(records, attacker, knows))
     except DpriskError as problem:
         return _refuse(model, attacker, "name", f"does not fit the records: {problem}")
+
+
+def _of_answers(setting: Setting) -> Threat:
+    """Who knows the answer of a survey and asks whether it was given."""
+    return setting.records.survey(setting.column or "", "all").threat()
 
 
 def _success(records: Records, attacker: Attacker, knows: tuple[str, ...]) -> Success:
