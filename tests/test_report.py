@@ -90,7 +90,7 @@ def test_the_numbers_on_the_page_are_those_of_assess_and_calibrate(clinic: Repor
     found = calibrate(mechanism, threat, advantage=0.05)
     assert drawn["keeps the tolerance"] == f"epsilon {significant_down(found.value, 3)} or less"
     one = risk.of("HIV")
-    looked_for = rows["Former partner: One chosen person (HIV)"]
+    looked_for = rows["Former partner: One chosen person: HIV"]
     assert looked_for["advantage"] == plain(one.advantage)
     assert looked_for["success"] == plain(one.largest_posterior or 0.0)
     exposed = {
@@ -230,6 +230,20 @@ def test_text_of_users_stays_text(tmp_path: Path) -> None:
     assert not re.search(r"(?<!\\)\]\(", text)
 
 
+def test_a_record_of_a_table_is_told_by_its_columns_and_bands(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("age,sex\n11,f\n14,f\n15,m\n19,m\n20,f\n20,f\n")
+    document = small(
+        universe={"table": "t.csv", "bands": {"age": 5}},
+        release={"guarantee": "pure", "epsilon": 1.0},
+        attacker__target_source="chosen",
+        attacker__target="10, f",
+    )
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(document))
+    (line,) = make_report(read_threat_model(path)).lines()
+    assert "(one chosen person: age 10 to 14, sex f)" in line
+
+
 def test_labels_of_any_length_leave_the_page_small(tmp_path: Path) -> None:
     (tmp_path / "prior.csv").write_text(f"label,count\n{'x' * 100_000},3\nb,7\n")
     path = tmp_path / "x.json"
@@ -312,9 +326,9 @@ def test_the_command_writes_it(
     code, told, _ = run(capsys, monkeypatch, "report", str(EXAMPLES / "clinic.toml"), "--out", str(out))
     assert code == 0
     assert told.splitlines() == [
-        "Health insurer: taking part adds 322 of 1000. Above the tolerance of 50 of 1000.",
-        "Former partner: taking part adds 383 of 1000. Above the tolerance of 50 of 1000.",
-        "Journalist: taking part adds at most 323 of 1000. Not shown to be within the tolerance of 100 of 1000.",
+        "Health insurer: taking part adds 322 of 1000 (anybody, drawn at random). Above the tolerance of 50 of 1000.",
+        "Former partner: taking part adds 383 of 1000 (one chosen person: HIV). Above the tolerance of 50 of 1000.",
+        "Journalist: taking part adds at most 323 of 1000 (anybody, drawn at random). Not shown to be within the tolerance of 100 of 1000.",
         f"Wrote {out}.",
     ]
     assert "A clinic asks its patients for a diagnosis" in out.read_text()

@@ -6,7 +6,7 @@ from dprisk.report import words
 from dprisk.report.blocks import Block, Bullets, Figure, Heading, Paragraph, Table
 from dprisk.report.drawings import NARROW, WIDE, Line, curves
 from dprisk.report.sections import anchor, chosen
-from dprisk.rounding import written_out
+from dprisk.rounding import significant_up, written_out
 from dprisk.taxonomy import RULES, Answered, Faced, Kept
 
 SEES = {"access": "sees", "population_knowledge": "knows of the population", "dataset_knowledge": "knows of the data"}
@@ -124,7 +124,9 @@ def _points(lines: list[Line], name: str, now: float | None) -> Table:
     step = max(1, len(places) // ROWS)
     chosen_places = [x for place, x in enumerate(places) if place % step == 0 or x in marked]
     held = [dict(line.points) for line in lines]
-    rows = [(number(x), *(number(points[x]) if x in points else "" for points in held)) for x in chosen_places]
+    rows = [
+        (number(x), *(significant_up(points[x], 4) if x in points else "" for points in held)) for x in chosen_places
+    ]
     head = (name, *(line.label for line in lines))
     return Table("The same as a table: the advantage, at most", head, tuple(rows), tuple(range(1, len(head))))
 

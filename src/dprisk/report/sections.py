@@ -52,8 +52,8 @@ def _card(faced: Faced) -> Card:
     kept = words.keeps(faced, worst)
     tone: Tone = "note" if kept is None else "good" if kept else "bad"
     lines = [words.short(faced, it) for it in faced.covered if it.advantage is not None]
-    whom = words.about_whom(faced, worst)
-    unit = f"more of those who took part are found out than of those who did not ({whom[0].lower()}{whom[1:]})"
+    whom = words.lowered(words.about_whom(faced, worst))
+    unit = f"more of those who took part are found out than of those who did not ({whom})"
     return Card(name, words.adds(worst), unit, tone, words.verdict(faced, worst), tuple(lines), anchor(faced))
 
 

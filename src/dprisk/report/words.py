@@ -25,7 +25,7 @@ def about_whom(faced: Faced, it: Answered) -> str:
         "record": "The most exposed person",
     }.get(asked.kind, "")
     if asked.kind == "record" and faced.attacker.target is not None:
-        told = f"One chosen person ({record(faced, it, it.exposed[0].record)})" if it.exposed else "One chosen person"
+        told = f"One chosen person: {record(faced, it, it.exposed[0].record)}" if it.exposed else "One chosen person"
     if len({other.question.records for other in faced.covered}) > 1:
         several = {"group": f"a group of {asked.records} records", "event": "one event"}
         told += f"; {several.get(asked.unit, 'a person with ' + _records(asked.records))}"
@@ -34,6 +34,11 @@ def about_whom(faced: Faced, it: Answered) -> str:
 
 def _records(many: int) -> str:
     return "1 record" if many == 1 else f"{many} records"
+
+
+def lowered(text: str) -> str:
+    """Text as it stands within a sentence."""
+    return text[:1].lower() + text[1:]
 
 
 def record(faced: Faced, it: Answered, label: Any) -> str:
@@ -45,8 +50,18 @@ def record(faced: Faced, it: Answered, label: Any) -> str:
     wanted = (*knows, *(attacker.wants or (() if faced.setting.column is None else (faced.setting.column,))))
     for names in (wanted, faced.setting.records.columns):
         if len(names) == len(label):
-            return cut(", ".join(f"{name} {value}" for name, value in zip(names, label, strict=True)))
+            bands = {} if faced.model.universe is None else faced.model.universe.bands
+            parts = (f"{name} {_banded(value, bands.get(name))}" for name, value in zip(names, label, strict=True))
+            return cut(", ".join(parts))
     return cut(written(label))
+
+
+def _banded(value: Any, width: float | None) -> str:
+    """A value, or the band that begins with it."""
+    if width is None or not isinstance(value, int | float):
+        return str(value)
+    last = value + width - 1 if isinstance(value, int) and float(width).is_integer() else value + width
+    return f"{value} to {last:g}"
 
 
 def cut(text: str) -> str:

@@ -27,7 +27,7 @@ from dprisk.threat import Threat
 from dprisk.values import Parameter
 
 EXPOSED = 3  # records that are named
-POINTS, FEW_POINTS = 31, 7  # of a curve; where one takes long
+POINTS, FEW_POINTS = 45, 7  # of a curve; where one takes long
 LISTED = 2000  # records up to which the exposure of each is computed
 
 
