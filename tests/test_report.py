@@ -328,7 +328,8 @@ def test_the_command_writes_it(
     assert told.splitlines() == [
         "Health insurer: taking part adds 322 of 1000 (anybody, drawn at random). Above the tolerance of 50 of 1000.",
         "Former partner: taking part adds 383 of 1000 (one chosen person: HIV). Above the tolerance of 50 of 1000.",
-        "Journalist: taking part adds at most 323 of 1000 (anybody, drawn at random). Not shown to be within the tolerance of 100 of 1000.",
+        "Journalist: taking part adds at most 323 of 1000 (anybody, drawn at random). Not shown to be within the "
+        "tolerance of 100 of 1000.",
         f"Wrote {out}.",
     ]
     assert "A clinic asks its patients for a diagnosis" in out.read_text()
