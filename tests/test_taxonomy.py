@@ -261,6 +261,26 @@ def test_a_unit_of_several_records_has_the_guarantee_of_a_group(tmp_path: Path) 
     assert pure.kept.value == pytest.approx(calibrate(PureDP(1.0), threat, advantage=0.05).value / 3)
 
 
+def test_the_most_exposed_is_the_most_exposed_whatever_the_noise(tmp_path: Path) -> None:
+    """Of noise on numbers, and of a guarantee to who knows a column: there the rarest of a group, not of all."""
+    changes: dict[str, Any] = {"attacker__target_source": "chosen", "attacker__tolerance": 0.1}
+    prior = {"0": 0.4, "1": 0.3, "5": 0.3}
+    found = only(tmp_path, **changes, universe={"prior": prior}, release={"mechanism": "laplace", "epsilon": 2.0})
+    mechanism = make_plan(read_threat_model(tmp_path / "small.json")).setting.subject
+    threat = Threat(Prior(prior))
+    assert found.advantage == pytest.approx(float(np.nanmax(assess(mechanism, threat).exposures)), abs=1e-9)
+    assert isinstance(found.kept, Kept)
+    kept = mechanism.with_parameter(found.kept.value)
+    assert float(np.nanmax(assess(kept, threat).exposures)) == pytest.approx(0.1, abs=1e-6)
+    (tmp_path / "t.csv").write_text("sex,ill\n" + "f,a\n" + "f,b\n" + "m,a\n" * 2 + "m,b\n" * 90)
+    changes |= {"universe": {"table": "t.csv"}, "release": {"guarantee": "pure", "epsilon": 1.0}}
+    changes |= {"attacker__knows": ["sex"], "attacker__wants": ["ill"], "attacker__goal": "attribute"}
+    found = only(tmp_path, **changes, attacker__dataset_knowledge="chosen")
+    assert found.exposed[0].record == ("m", "a")
+    every = [found.risk.of(record).advantage for record in found.threat.prior.labels]  # type: ignore[union-attr]
+    assert found.advantage == max(every)
+
+
 def test_composed_releases_are_assessed_together(tmp_path: Path) -> None:
     parts = [{"guarantee": "pure", "epsilon": 0.5, "times": 2}, {"mechanism": "grr", "epsilon": 1.0}]
     found = only(tmp_path, release={"parts": parts}, attacker__tolerance=0.05)

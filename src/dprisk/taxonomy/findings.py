@@ -13,7 +13,7 @@ import numpy as np
 from dprisk.assessment import assess
 from dprisk.calibration import calibrate
 from dprisk.conversions import true_positive_rate
-from dprisk.errors import DpriskError
+from dprisk.errors import DpriskError, TooLargeError
 from dprisk.guarantees import Guarantee
 from dprisk.mechanisms import Mechanism
 from dprisk.risks import Assessment, RecordRisk, Risk, at_most
@@ -24,6 +24,7 @@ from dprisk.taxonomy.rules import Question, questions
 from dprisk.taxonomy.setting import Setting, setting_of
 from dprisk.taxonomy.threats import facing
 from dprisk.threat import Threat
+from dprisk.types import FloatArray
 from dprisk.values import Parameter
 
 EXPOSED = 3  # records that are named
@@ -154,7 +155,8 @@ def _answered(model: ThreatModel, setting: Setting, attacker: Attacker, asked: Q
     risk = assess(_seen(setting, attacker, setting.subject, asked.records), threat)
     exposed = () if threat.has_numbers else _exposed(risk, attacker, threat)
     if asked.kind == "record" and not exposed:
-        return Answered(replace(asked, kind="not covered"), reason="the exposure of one record is out of reach here")
+        reason = "records are any number of an interval, and none of them has a probability of its own"
+        return Answered(replace(asked, kind="not covered"), reason=reason)
     told = Answered(asked, threat, risk, exposed)
     if attacker.tolerance is None:
         return told
@@ -163,7 +165,7 @@ def _answered(model: ThreatModel, setting: Setting, attacker: Attacker, asked: Q
 
 def _turning(setting: Setting, attacker: Attacker, it: Answered) -> _Turning:
     assert it.threat is not None
-    return _Turning(setting, attacker, it.question, it.threat, it.exposed[0].record if it.exposed else None)
+    return _Turning(setting, attacker, it.question, it.threat)
 
 
 @dataclass(frozen=True)
@@ -174,12 +176,13 @@ class _Turning:
     attacker: Attacker
     asked: Question
     threat: Threat
-    record: Any
 
     def advantage(self, subject: Any) -> float:
         """At most, where it cannot be computed."""
-        found: Any = at_most(_seen(self.setting, self.attacker, subject, self.asked.records), self.threat)
-        return float(found.of(self.record).advantage if self.asked.kind == "record" else found.advantage)
+        found = at_most(_seen(self.setting, self.attacker, subject, self.asked.records), self.threat)
+        if self.asked.kind == "record":  # which record is most exposed may change with the noise
+            return _exposed(found, self.attacker, self.threat)[0].advantage
+        return found.advantage
 
     def kept(self, tolerance: float) -> Kept | str:
         """The weakest noise that keeps the tolerance, or why there is none."""
@@ -216,19 +219,32 @@ def _turned(template: Any, value: float) -> Any:
 
 
 def _exposed(risk: Assessment, attacker: Attacker, threat: Threat) -> tuple[RecordRisk, ...]:
-    """The record that is named, or those that are most exposed; for a guarantee these are the rarest."""
+    """The record that is named, or those that are most exposed, most first.
+
+    Where the exposure of every record is out of reach, it is bounded by what is promised: most for the rarest.
+    """
     of: Any = risk
     if attacker.target is not None:
         return (of.of(attacker.target),)
-    prior = threat.prior
-    numbers = prior.support[np.argsort(prior.weights[prior.support], kind="stable")][:EXPOSED]
-    with suppress(DpriskError):
-        if isinstance(risk, Risk) and risk.estimate is None and prior.size <= LISTED:
+    prior, weights = threat.prior, _weights(threat)
+    order = sorted(prior.support.tolist(), key=lambda z: weights[z])
+    if isinstance(risk, Risk):
+        try:
+            TooLargeError.unless(risk.estimate is None and prior.size <= LISTED, "The exposures are out of reach.")
             exposed = np.round(risk.exposures, 9)  # of those that are as exposed, the rarest first
-            order = sorted(prior.support.tolist(), key=lambda z: (-exposed[z], prior.weights[z]))
-            numbers = np.array(order[:EXPOSED])
-        return tuple(of.of(prior.name(int(number))) for number in numbers)
-    return ()
+            order = sorted(order, key=lambda z: -exposed[z])
+        except DpriskError:
+            of = risk.bounds
+    return tuple(of.of(prior.name(number)) for number in order[:EXPOSED])
+
+
+def _weights(threat: Threat) -> FloatArray:
+    """How likely each record is to who knows what the attacker knows; who knows all of it compares with everybody."""
+    weights, knows = threat.prior.weights, threat.knows
+    if knows.is_none or knows.is_all:
+        return weights
+    mass = np.bincount(knows.groups, weights=weights)[knows.groups]
+    return np.divide(weights, mass, out=np.ones_like(weights), where=mass > 0)
 
 
 def _seen(setting: Setting, attacker: Attacker, subject: Any, records: int) -> Any:
