@@ -181,7 +181,7 @@ class _Turning:
         """At most, where it cannot be computed."""
         found = at_most(_seen(self.setting, self.attacker, subject, self.asked.records), self.threat)
         if self.asked.kind == "record":  # which record is most exposed may change with the noise
-            return _exposed(found, self.attacker, self.threat)[0].advantage
+            return _exposed(found, self.attacker, self.threat, 1)[0].advantage
         return found.advantage
 
     def kept(self, tolerance: float) -> Kept | str:
@@ -218,8 +218,8 @@ def _turned(template: Any, value: float) -> Any:
     return template.with_parameter(value)
 
 
-def _exposed(risk: Assessment, attacker: Attacker, threat: Threat) -> tuple[RecordRisk, ...]:
-    """The record that is named, or those that are most exposed, most first.
+def _exposed(risk: Assessment, attacker: Attacker, threat: Threat, count: int = EXPOSED) -> tuple[RecordRisk, ...]:
+    """The record that is named, or so many that are most exposed, most first.
 
     Where the exposure of every record is out of reach, it is bounded by what is promised: most for the rarest.
     """
@@ -227,15 +227,15 @@ def _exposed(risk: Assessment, attacker: Attacker, threat: Threat) -> tuple[Reco
     if attacker.target is not None:
         return (of.of(attacker.target),)
     prior, weights = threat.prior, _weights(threat)
-    order = sorted(prior.support.tolist(), key=lambda z: weights[z])
+    order = prior.support[np.argsort(weights[prior.support], kind="stable")]
     if isinstance(risk, Risk):
         try:
             TooLargeError.unless(risk.estimate is None and prior.size <= LISTED, "The exposures are out of reach.")
             exposed = np.round(risk.exposures, 9)  # of those that are as exposed, the rarest first
-            order = sorted(order, key=lambda z: -exposed[z])
+            order = order[np.argsort(-exposed[order], kind="stable")]
         except DpriskError:
             of = risk.bounds
-    return tuple(of.of(prior.name(number)) for number in order[:EXPOSED])
+    return tuple(of.of(prior.name(int(number))) for number in order[:count])
 
 
 def _weights(threat: Threat) -> FloatArray:
