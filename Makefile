@@ -6,6 +6,9 @@ BIN := .venv/bin
 # The main job on the bundled example.
 run: .venv/core
 	$(BIN)/dprisk demo
+	@echo
+	$(BIN)/dprisk report src/dprisk/examples/clinic.toml --out clinic-report.html
+	@echo "Open clinic-report.html in a browser: the report on the same clinic, for a review board."
 
 # The inner loop: style, types, and the tests that take under a minute together.
 check: .venv/test
@@ -48,4 +51,4 @@ benchmark: .venv/test
 	touch $@
 
 clean:
-	rm -rf .venv docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis clinic-report.html

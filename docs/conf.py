@@ -12,7 +12,7 @@ author = "The dprisk developers"
 copyright = "The dprisk developers"
 version = release = dprisk.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "blocks", "mathml"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "blocks", "mathml", "reports"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 autodoc_typehints = "none"

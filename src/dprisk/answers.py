@@ -25,6 +25,11 @@ class Answer(ABC):
         return USUAL
 
     @property
+    def right_aligned(self) -> tuple[int, ...]:
+        """The columns of its rows that hold numbers, by their place."""
+        return (1,) if self.columns == USUAL else tuple(range(len(self.columns)))
+
+    @property
     @abstractmethod
     def about(self) -> str:
         """What was asked about, in a line."""
@@ -78,7 +83,7 @@ class Answer(ABC):
 
     def _repr_html_(self) -> str:
         def line(cells: Row, tag: str = "td") -> str:
-            right = {1} if self.columns == USUAL else set(range(len(cells)))
+            right = self.right_aligned
             styles = (" style='text-align:right'" if place in right else "" for place in range(len(cells)))
             parts = (f"<{tag}{style}>{escape(cell)}</{tag}>" for style, cell in zip(styles, cells, strict=True))
             return f"<tr>{''.join(parts)}</tr>"

@@ -10,9 +10,7 @@ The file is TOML or JSON; paths in it are relative to it.
 
 from __future__ import annotations
 
-import json
 import math
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from dprisk.catalogue import NOISES, QUERIES, Catalogue, Entry
-from dprisk.csv_files import CsvFile, require_file
+from dprisk.csv_files import CsvFile
+from dprisk.documents import Section, read_document
 from dprisk.errors import InputFileError, as_number, fail, require
 from dprisk.guarantees import Guarantee
 from dprisk.mechanisms import Mechanism
@@ -93,15 +92,21 @@ class ReleaseFile:
 
 
 def read_release(path: str | Path) -> ReleaseFile:
-    """Read a release file; whatever it says too much or too little gets one sentence."""
-    path = require_file(path)
-    given = _document(path)
-    _check(given, str(path), ("data", "query", "universe", "noise"), ("prior", "interval", "ends"))
-    query, numeric = _query(given["query"], path)
-    data, table = _tables(given["data"], given["universe"], query, numeric, path)
-    noise, sensitivity = _noise(given["noise"], path)
+    """Read a release file, or the release of a threat model; what it says too much or too little gets a sentence."""
+    whole = read_document(path).section()
+    return release_of(whole.inner("release") if "release" in whole.given else whole)
+
+
+def release_of(section: Section) -> ReleaseFile:
+    """The release that a section of a file describes."""
+    section.check(("data", "query", "universe", "noise"), ("prior", "interval", "ends"))
+    given, path = section.given, section.document.path
+    query, numeric = _query(section)
+    data, table = _tables(section, query, numeric)
+    noise, sensitivity = _noise(section)
     prior = given.get("prior")
-    _require(prior is None or isinstance(prior, str), f"{path}: `prior` is a text, got {prior!r}.")
+    if prior is not None and not isinstance(prior, str):
+        section.refuse(f"is a text, got {prior!r}.", "prior")
     one_column = tuple(table) == query.looks_at and len(table) == 1
     mechanism = release(
         query,
@@ -117,81 +122,75 @@ def read_release(path: str | Path) -> ReleaseFile:
     return ReleaseFile(query, data, table, noise, mechanism, prior, path.parent, open_ended and from_data)
 
 
-def _document(path: Path) -> Options:
-    _require(path.suffix in (".toml", ".json"), f"{path} must end in .toml or .json.")
-    try:
-        text = path.read_text(encoding="utf-8")
-        given = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
-    except (OSError, ValueError) as problem:
-        raise InputFileError(f"{path} cannot be read as {path.suffix[1:].upper()}: {problem}") from problem
-    return given if isinstance(given, dict) else fail(f"{path} must hold names with values.", InputFileError)
-
-
-def _check(given: Any, where: str, needed: Sequence[str], allowed: Sequence[str]) -> None:
-    """Refuse a section that lacks a name, or has one that means nothing."""
-    known = f"it takes {', '.join((*needed, *allowed))}"
-    _require(isinstance(given, Mapping), f"{where} must hold names with values; {known}.")
-    missing = [name for name in needed if name not in given]
-    _require(not missing, f"{where} lacks `{', '.join(missing[:1])}`; {known}.")
-    unknown = [name for name in given if name not in (*needed, *allowed)]
-    _require(not unknown, f"{where} has an unknown name `{', '.join(unknown[:1])}`; {known}.")
-
-
-def _kind(given: Any, where: str, register: Catalogue, also: tuple[str, ...] = ()) -> tuple[Entry, Options]:
+def _kind(section: Section, register: Catalogue, also: tuple[str, ...] = ()) -> tuple[Entry, Options]:
     """The kind of query or noise that a section names, and its options; names in `also` are allowed besides."""
+    given = section.given
     kind: Any = given.get("kind") if isinstance(given, Mapping) else None
     names = ", ".join(entry.name for entry in register)
-    _require(kind in register, f"{where} needs a `kind`, one of {names}; got {kind!r}.")
+    if kind not in register:
+        section.refuse(f"needs a `kind`, one of {names}; got {kind!r}.")
     entry = register[kind]
-    _check(given, where, ("kind", *entry.needs), (*(name for name in entry.takes if name not in entry.needs), *also))
+    section.check(("kind", *entry.needs), (*(name for name in entry.takes if name not in entry.needs), *also))
     options = {name: value for name, value in given.items() if name in entry.takes}
-    _require(
-        not entry.one_of or set(options) in map(set, entry.one_of), f"{where} needs exactly one of {entry.ways()}."
-    )
+    if entry.one_of and set(options) not in map(set, entry.one_of):
+        section.refuse(f"needs exactly one of {entry.ways()}.")
     return entry, options
 
 
-def _query(given: Any, path: Path) -> tuple[Query, tuple[str, ...]]:
+def _query(section: Section) -> tuple[Query, tuple[str, ...]]:
     """The query, and the columns that must be numbers."""
-    entry, options = _kind(given, f"{path}: `query`", QUERIES)
+    entry, options = _kind(section.inner("query"), QUERIES)
     query: Query = entry.make(options)
     return query, query.looks_at if isinstance(query, Sum) or "edges" in options else ()
 
 
-def _noise(given: Any, path: Path) -> tuple[Noise | Guarantee, float | None]:
-    entry, options = _kind(given, f"{path}: `noise`", NOISES, ("sensitivity",))
-    return entry.make(options), given.get("sensitivity")
+def _noise(section: Section) -> tuple[Noise | Guarantee, float | None]:
+    entry, options = _kind(section.inner("noise"), NOISES, ("sensitivity",))
+    return entry.make(options), section.given["noise"].get("sensitivity")
 
 
-def _tables(data: Any, universe: Any, query: Query, numeric: tuple[str, ...], path: Path) -> tuple[Columns, Columns]:
+def _tables(section: Section, query: Query, numeric: tuple[str, ...]) -> tuple[Columns, Columns]:
     """Everybody else and the possible records, by column."""
-    where = f"{path}: `universe`"
-    _require(_are_texts(query.looks_at), f"{path}: a column of the query is a name.")
-    file = CsvFile.open(_beside(path, data, "data"))
+    part, universe = section.inner("universe"), section.given["universe"]
+    if not _are_texts(query.looks_at):
+        section.refuse("is wrong: a column of the query is a name.", "query")
+    file = CsvFile.open(section.file("data"))
     if universe == "data":
         universe = {"columns": list(file.header)}
-    _check(universe, where, (), ("columns", "values", "range", "step", "file"))
-    named = [name for name in ("columns", "values", "range", "file") if name in universe]
-    _require(
-        len(named) == 1 and ("step" not in universe or named == ["range"]),
-        f'{where} is "data" or has exactly one of columns, values, range (perhaps with a step) and file.',
-    )
+    else:
+        part.check((), ("columns", "values", "range", "step", "file"))
+    named = _way(universe, part)
     if named == ["file"]:
-        listing = CsvFile.open(_beside(path, universe["file"], "file"))
+        listing = CsvFile.open(part.file("file"))
         also = [name for name in listing.header if file.has(name)]  # what the data say of the records: a prior
         return _typed(file, (*query.looks_at, *also), listing, numeric)
     if named == ["columns"]:
-        names = [universe["columns"]] if isinstance(universe["columns"], str) else listed(universe["columns"])
-        _require(len(names) > 0, f"{where} names no columns.")
-        _require(_are_texts(names), f"{where}: columns are names, got {names!r}.")
+        names = _column_names(universe["columns"], part)
         people, _ = _typed(file, (*query.looks_at, *names), None, numeric)
         distinct = encode(rows_of(people, names))[1]
         return people, {name: [row[place] for row in distinct] for place, name in enumerate(names)}
-    _require(
-        len(query.looks_at) == 1, f"{where}: values and range are for a query of one column; give columns or a file."
-    )
+    if len(query.looks_at) != 1:
+        part.refuse("has values or a range, which are for a query of one column; give columns or a file.")
     people, _ = _typed(file, query.looks_at, None, numeric)
-    return people, {query.looks_at[0]: listed(universe["values"]) if "values" in named else _range(universe, where)}
+    values = listed(universe["values"]) if "values" in named else _range(universe, part.where())
+    return people, {query.looks_at[0]: values}
+
+
+def _way(universe: Mapping[str, Any], part: Section) -> list[str]:
+    """By which of its names a universe is given."""
+    named = [name for name in ("columns", "values", "range", "file") if name in universe]
+    if len(named) != 1 or ("step" in universe and named != ["range"]):
+        part.refuse('is "data" or has exactly one of columns, values, range (perhaps with a step) and file.')
+    return named
+
+
+def _column_names(given: Any, part: Section) -> list[Any]:
+    names = [given] if isinstance(given, str) else listed(given)
+    if not names:
+        part.refuse("names no columns.")
+    if not _are_texts(names):
+        part.refuse(f"takes columns by name: columns are names, got {names!r}.")
+    return names
 
 
 def _are_texts(values: Sequence[Any]) -> bool:
@@ -236,9 +235,3 @@ def _range(universe: Mapping[str, Any], where: str) -> list[Any]:
     count = math.floor((high - low) / by * (1 + 1e-12)) + 1
     _require(count <= MOST_RECORDS, f"{where}: the range has {count} records, too many.")
     return [ends[0] + place * step for place in range(count)]
-
-
-def _beside(path: Path, name: Any, key: str) -> Path:
-    if not isinstance(name, str) or name == "":
-        fail(f"{path}: `{key}` is the name of a file, got {name!r}.", InputFileError)
-    return path.parent / name

@@ -23,6 +23,7 @@ from dprisk.auditing.code.references import Reference
 from dprisk.auditing.code.target import Target
 from dprisk.auditing.report import AuditReport
 from dprisk.catalogue import MECHANISMS
+from dprisk.catalogue.naming import records_of
 from dprisk.cli.options import (
     FILE,
     Command,
@@ -38,7 +39,7 @@ from dprisk.cli.options import (
 )
 from dprisk.cli.printing import print_csv, print_json, say
 from dprisk.cli.progress import live
-from dprisk.cli.subjects import HOW_MANY, read_survey, read_threat, records_of, survey_records, survey_threat
+from dprisk.cli.subjects import HOW_MANY, read_survey, read_threat, survey_records, survey_threat
 from dprisk.errors import ParameterError, fail, require
 from dprisk.guarantees import ApproxDP
 from dprisk.mechanisms import Mechanism

@@ -21,6 +21,7 @@ from dprisk.cli.options import Command, option
 from dprisk.cli.plot import plot_command
 from dprisk.cli.population import population_command
 from dprisk.cli.printing import print_json, say, visible
+from dprisk.cli.report import check_command, init_command, report_command
 from dprisk.cli.tables import show, show_attacks, show_catalogue, show_options, show_registry
 from dprisk.errors import DpriskError
 from dprisk.mechanisms import GRR
@@ -47,8 +48,11 @@ def command() -> click.Group:
         assess_command(),
         calibrate_command(),
         audit_command(),
-        population_command(),
+        init_command(),
+        check_command(),
+        report_command(),
         plot_command(),
+        population_command(),
         learn_command(),
         Command("bounds", _bounds, as_json),
         Command("catalogue", _catalogue, as_json),

@@ -9,7 +9,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from dprisk.catalogue import PRIORS, SUCCESS, Catalogue, Entry, Option
+from dprisk.catalogue import SUCCESS, Catalogue, Entry, Option
+from dprisk.catalogue.naming import prior_names
 from dprisk.errors import DpriskError, InputFileError, require
 
 COMMANDLINE = ParameterSource.COMMANDLINE
@@ -227,16 +228,6 @@ def of_the_attacker() -> list[click.Parameter]:
             "How distances are measured: on a line, if left out, or around a ring, as for hours of the day.",
         ),
     ]
-
-
-def prior_names() -> str:
-    """How priors are written: a name, perhaps with a number behind a colon, or the path of a file."""
-    return f"{', '.join(prior_name(entry) for entry in PRIORS if 'path' not in entry.takes)} or a CSV file"
-
-
-def prior_name(entry: Entry) -> str:
-    """A prior as it is written, with what may stand behind the colon."""
-    return f"{entry.name}:{','.join(map(str.upper, entry.takes))}" if entry.takes else entry.name
 
 
 def only_of_entries() -> list[str]:

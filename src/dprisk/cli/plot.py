@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from dprisk.catalogue import GUARANTEES, MECHANISMS, PRIORS, Catalogue, Entry
+from dprisk.catalogue.naming import prior_names, records_of
 from dprisk.cli.options import (
     FILE,
     Command,
@@ -17,9 +18,8 @@ from dprisk.cli.options import (
     of_the_attacker,
     only_of_entries,
     option,
-    prior_names,
 )
-from dprisk.cli.subjects import adjustable, planned_release, read_threat, records_of, release_threat
+from dprisk.cli.subjects import adjustable, planned_release, read_threat, release_threat
 from dprisk.cli.sweeping import INTERRUPTED, show_sweep, swept, take_ranges, with_ranges
 from dprisk.errors import fail, require
 from dprisk.pictures import ready, write

@@ -8,7 +8,8 @@ from types import MappingProxyType
 from typing import Any
 
 from dprisk.catalogue import PRIORS, SUCCESS, Entry
-from dprisk.cli.options import Options, flag, only_of_entries, prior_name, prior_names, taken
+from dprisk.catalogue.naming import named_prior, prior_names, records_of
+from dprisk.cli.options import Options, flag, only_of_entries, taken
 from dprisk.csv_files import CsvFile
 from dprisk.errors import InputFileError, ThreatError, fail, require
 from dprisk.mechanisms import Mechanism
@@ -168,29 +169,6 @@ def read_threat(given: Options, entry: Entry | None, records: Sequence[Any] | No
     return Threat(prior, _knowledge(given["knows"], prior), success)
 
 
-def records_of(prior: Prior, entry: Entry) -> Any:
-    """What an entry is told of the records: their number, where they lie, or the interval of which they are any number.
-
-    Noise on numbers has the units of the labels.
-    """
-    if not math.isfinite(prior.size):
-        return prior
-    if entry.records != "places" or prior.labels is None:
-        return prior.size
-    for label in prior.labels:
-        require(
-            _is_number(label), f"{entry.name} adds noise to numbers; the label {label!r} is no number.", ThreatError
-        )
-    return prior.positions()
-
-
-def _is_number(label: Any) -> bool:
-    try:
-        return math.isfinite(float(label))
-    except (TypeError, ValueError):
-        return False
-
-
 def release_threat(given: Options, planned: ReleaseFile) -> Threat:
     """The threat to a planned release: over its records, with their labels."""
     success = _success(given, None)
@@ -214,7 +192,7 @@ def _success(given: Options, entry: Entry | None) -> Success:
 
 def read_prior(text: str, size: int | None, told_by: str, how_many: str) -> Prior:
     """A prior by its name, with a number behind a colon, or from a file; `told_by` is the option that gave the size."""
-    if (named := _named_prior(text, size, how_many)) is not None:
+    if (named := named_prior(text, size, how_many)) is not None:
         return named
     prior = _prior_file(text, text)
     if size not in (None, prior.size):
@@ -226,28 +204,9 @@ def _release_prior(text: str, planned: ReleaseFile) -> Prior:
     """As any prior, over the records of a release; `data` is how often each occurs among everybody else."""
     if text == "data":
         return planned.prior_from_data()
-    if (named := _named_prior(text, planned.mechanism.size)) is not None:
+    if (named := named_prior(text, planned.mechanism.size, HOW_MANY)) is not None:
         return Prior(named.weights, planned.mechanism.labels)
     return _prior_file(text, text if planned.prior is None else planned.folder / text, "data, ")
-
-
-def _named_prior(text: str, size: int | None, how_many: str = HOW_MANY) -> Prior | None:
-    """NAME or NAME:NUMBER,...; None if that is no name, but perhaps a file. `how_many` asks for a size."""
-    name, colon, numbers = text.partition(":")
-    if name not in PRIORS or "path" in PRIORS[name].takes:
-        return None
-    entry, value = PRIORS[name], {}
-    if colon:
-        require(len(entry.options) > 0, f"A {entry.name} prior takes no number.")
-        try:
-            value = dict(zip(entry.takes, map(float, numbers.split(",")), strict=False))
-        except ValueError:
-            fail(f"{text!r} needs a number behind the colon, as in zipf:1.1.")
-        require(len(numbers.split(",")) == len(value), f"{text!r} has more numbers than {prior_name(entry)} takes.")
-    require(size is not None or entry.records == "nothing", how_many)
-    made: Prior = entry.make(value, size)
-    require(size in (None, made.size), f"A size has no meaning with {entry.name}: its records are any number.")
-    return made
 
 
 def _prior_file(text: str, path: str | Path, also: str = "") -> Prior:

@@ -13,9 +13,8 @@ from dprisk.rounding import significant_up
 def show(answer: Answer) -> None:
     """Any answer: its table, then its sentence."""
     usual = answer.columns == USUAL
-    right = (1,) if usual else tuple(range(len(answer.columns)))
     rows = [tuple(map(visible, row)) for row in answer.rows]
-    print_table(visible(answer.about), rows, () if usual else answer.columns, right)
+    print_table(visible(answer.about), rows, () if usual else answer.columns, answer.right_aligned)
     say(visible(answer.sentence()))
 
 

@@ -1,0 +1,285 @@
+"""Answers in words that count people; every sentence is true when read alone."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dprisk.risks import Risk, WorstCase
+from dprisk.rounding import plain, round_number_of_people, significant_down, significant_up
+from dprisk.taxonomy import Answered, Faced, Kept
+from dprisk.threat.prior import written
+
+MOST_LETTERS = 300  # of a record
+MEMBERSHIP = "known"  # of who asks whether a record took part: it guesses nothing
+
+
+def about_whom(faced: Faced, it: Answered) -> str:
+    """Whom a question is about, as a row of a table begins."""
+    asked = it.question
+    told = {
+        "risk": "Anybody, drawn at random",
+        "rate": "Recognising who took part",
+        "nothing": "Anybody",
+        "population": f"One guess for all of {faced.model.people or 1:,} people",
+        "record": "The most exposed person",
+    }.get(asked.kind, "")
+    if asked.kind == "record" and faced.attacker.target is not None:
+        told = f"One chosen person: {record(faced, it, it.exposed[0].record)}" if it.exposed else "One chosen person"
+    if len({other.question.records for other in faced.covered}) > 1:
+        several = {"group": f"a group of {asked.records} records", "event": "one event"}
+        told += f"; {several.get(asked.unit, 'a person with ' + _records(asked.records))}"
+    return told
+
+
+def _records(many: int) -> str:
+    return "1 record" if many == 1 else f"{many} records"
+
+
+def lowered(text: str) -> str:
+    """Text as it stands within a sentence."""
+    return text[:1].lower() + text[1:]
+
+
+def record(faced: Faced, it: Answered, label: Any) -> str:
+    """A record by its columns, where it has any."""
+    if not isinstance(label, tuple):
+        return cut(written(label)) if it.threat is None or it.threat.prior.labels is not None else f"record {label}"
+    attacker = faced.attacker
+    knows = attacker.knows if isinstance(attacker.knows, tuple) else ()
+    wanted = (*knows, *(attacker.wants or (() if faced.setting.column is None else (faced.setting.column,))))
+    for names in (wanted, faced.setting.records.columns):
+        if len(names) == len(label):
+            bands = {} if faced.model.universe is None else faced.model.universe.bands
+            parts = (f"{name} {_banded(value, bands.get(name))}" for name, value in zip(names, label, strict=True))
+            return cut(", ".join(parts))
+    return cut(written(label))
+
+
+def _banded(value: Any, width: float | None) -> str:
+    """A value, or the band that begins with it."""
+    if width is None or not isinstance(value, int | float):
+        return str(value)
+    last = value + width - 1 if isinstance(value, int) and float(width).is_integer() else value + width
+    return f"{value} to {last:g}"
+
+
+def cut(text: str) -> str:
+    """Text of bounded length: labels are other people's."""
+    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"
+
+
+def adds(it: Answered) -> str:
+    """What taking part adds, of so many people: at most where it is a bound, about where it is measured."""
+    share = it.advantage if it.rate is None else it.rate
+    if share is None:
+        return ""
+    people = round_number_of_people(share)
+    if it.exact:
+        return f"{count(round(share * people))} of {count(people)}"
+    if it.is_estimate:
+        return f"about {count(round(share * people))} of {count(people)}"
+    return f"at most {count(math.ceil(share * people - 1e-9))} of {count(people)}"
+
+
+def tolerated(share: float) -> str:
+    """A tolerance, of so many people."""
+    people = round_number_of_people(share)
+    return f"{share * people:g} of {count(people)}"
+
+
+def count(people: int) -> str:
+    """A number of people, in groups of three digits where there are many."""
+    return f"{people:,}" if people >= 10_000 else str(people)
+
+
+def shown(it: Answered, which: str) -> str:
+    """A number of an assessment as `assess` prints it: baseline, success or advantage."""
+    titles = {"baseline": "baseline", "success": "success (ReRo)", "advantage": "advantage (RAD)"}
+    if it.question.kind == "nothing":
+        return "0" if which == "advantage" else ""
+    if it.question.kind == "rate":
+        return f"<= {significant_up(it.rate or 0.0, 4)}" if which == "success" else ""
+    if it.population is not None:
+        return {
+            "baseline": plain(it.population.baseline),
+            "success": f"<= {significant_up(it.population.some, 4)}",
+        }.get(which, "")
+    if it.question.kind == "record" and it.exposed:
+        one = it.exposed[0]
+        rows = {name: value for name, value, _ in one.rows}
+        return {
+            "baseline": rows["prior"],
+            "success": rows.get("largest posterior", ""),
+            "advantage": rows["advantage"],
+        }[which]
+    if it.question.goal == "membership" and which != "advantage":
+        return MEMBERSHIP
+    return "" if it.risk is None else {name: value for name, value, _ in it.risk.rows}[titles[which]]
+
+
+def upper(it: Answered) -> float:
+    """The advantage that a tolerance is held against: the upper end, where it is measured."""
+    found: Any = it.exposed[0] if it.question.kind == "record" and it.exposed else it.risk
+    interval = getattr(found, "advantage_interval", None) if it.is_estimate else None
+    return float(interval[1] if interval is not None else it.advantage or 0.0)
+
+
+def keeps(faced: Faced, it: Answered) -> bool | None:
+    """Whether the tolerance is kept; None where none is given, or where there is no advantage."""
+    if faced.attacker.tolerance is None or it.advantage is None:
+        return None
+    return upper(it) <= faced.attacker.tolerance * (1 + 1e-9)
+
+
+def verdict(faced: Faced, it: Answered) -> str:
+    """Whether the tolerance is kept, in words: a bound that exceeds it is no proof that the risk does."""
+    tolerance = faced.attacker.tolerance
+    if tolerance is None:
+        return "No tolerance is given."
+    limit = tolerated(tolerance)
+    if keeps(faced, it):
+        return f"Within the tolerance of {limit}."
+    if it.exact:
+        return f"Above the tolerance of {limit}."
+    alone = isinstance(it.risk, WorstCase)
+    return (
+        f"The promise alone does not keep the tolerance of {limit}."
+        if alone
+        else f"Not shown to be within the tolerance of {limit}."
+    )
+
+
+def needed(it: Answered) -> str:
+    """The noise that keeps the tolerance, rounded to the safe side."""
+    if it.kept is None:
+        return ""
+    if isinstance(it.kept, str):
+        return it.kept
+    name, value = it.kept.parameter.name, it.kept.value
+    if value is None:
+        return f"any {name.replace('_', ' ')}"
+    return f"{name.replace('_', ' ')} {safe(it.kept)}{_or_less(it.kept)}"
+
+
+def safe(kept: Kept) -> str:
+    """The number found, to three digits on the safe side."""
+    value = kept.value or 0.0
+    return significant_down(value, 3) if kept.parameter.rises else significant_up(value, 3)
+
+
+def _or_less(kept: Kept) -> str:
+    if kept.parameter.jumps or kept.parameter.wavers:
+        return ""
+    return " or less" if kept.parameter.rises else " or more"
+
+
+def how(it: Answered) -> str:
+    """How the numbers were found, in a few words."""
+    if it.question.kind == "nothing":
+        return "by definition"
+    if it.question.kind in ("rate", "population"):
+        return "bound"
+    if it.is_estimate:
+        return "estimate"
+    if it.exact:
+        return "exact"
+    found: Any = it.exposed[0] if it.question.kind == "record" and it.exposed else it.risk
+    alone = it.question.records == 1 and not it.question.at_most
+    if alone and isinstance(found, WorstCase) and found.advantage_bound.attained:
+        return "bound, attained by the worst mechanism"
+    return "bound" if not getattr(found, "exact", False) else "bound: exact for an attacker who knows more"
+
+
+def sentence(faced: Faced, it: Answered) -> str:
+    """The answer in a sentence that counts people."""
+    asked, name = it.question, faced.attacker.name
+    if asked.kind == "nothing":
+        return f"{name} has no access to what is released, and gains nothing by it."
+    if asked.kind == "rate":
+        fpr = faced.attacker.fpr or 0.0
+        people = round_number_of_people(fpr, it.rate or fpr)
+        found = math.ceil((it.rate or 0.0) * people - 1e-9)
+        wrong = f"{fpr * people:g} of {count(people)}"
+        told = f"at most {count(found)} of {count(people)} who took part are recognised"
+        return f"Where {wrong} who did not take part are taken for participants, {told}."
+    if it.population is not None:
+        return population_sentence(it)
+    if asked.kind == "record":
+        one = it.exposed[0]
+        plain_label = it.threat is not None and it.threat.prior.labels is None
+        told = one.sentence()
+        return told if plain_label else told.replace(written(one.record), record(faced, it, one.record))
+    return "" if it.risk is None else it.risk.sentence()
+
+
+def population_sentence(it: Answered) -> str:
+    """What is said of one guess about all people; where that is nothing, at which epsilon it would say something."""
+    found = it.population
+    if found is None:
+        return ""
+    if not found.is_vacuous:
+        people = round_number_of_people(found.some, 1 - found.some)
+        return (
+            f"One guess matches at least one of {found.people:,} people in at most "
+            f"{count(math.ceil(found.some * people - 1e-9))} of {count(people)} releases "
+            f"(by luck in {count(round(found.baseline * people))})."
+        )
+    told = f"About one guess for all of {found.people:,} people together the promise says nothing: "
+    told += f"its bound is {found.some:.4g}. "
+    if found.says_from is not None:
+        return told + f"It starts to say something at epsilon {significant_down(found.says_from, 3)} or less."
+    best = f"; for up to {found.people_at_best:,} people some epsilon would" if found.people_at_best else ""
+    luck = "almost surely" if found.baseline > 0.9999 else f"in {100 * found.baseline:.3g} % of cases"
+    return f"{told}At no epsilon would it: without any release the commonest record matches somebody {luck}{best}."
+
+
+def exact_or_bounds(it: Answered) -> list[tuple[str, str, str]]:
+    """The exact value or estimate, and the bounds beside it: name, number, who proved it."""
+    single = it.question.records == 1
+    if isinstance(it.risk, Risk):
+        kind = "Estimate" if it.risk.estimate else "Exact value" if it.risk.exact else "Certified"
+        rows = [(f"{kind} for this mechanism and prior", shown_of(it.risk), "RAD Theorem 4.3")]
+        bound = it.risk.bounds
+        return [*rows, *_of_guarantee(bound, "By its guarantee alone", single)]
+    return _of_guarantee(it.risk, "By the guarantee", single) if isinstance(it.risk, WorstCase) else []
+
+
+def shown_of(risk: Any) -> str:
+    """The advantage as `assess` prints it."""
+    return str(next(value for name, value, _ in risk.rows if name == "advantage (RAD)"))
+
+
+def _of_guarantee(worst: WorstCase, title: str, single: bool) -> list[tuple[str, str, str]]:
+    """What is attained is told of `single` records only: of several it is proven for another guarantee."""
+    values = worst.on_advantage.values
+    tight = values[0]
+    attained = ", which some mechanism attains: no better bound is possible" if tight.attained and single else ""
+    rows = [(f"{title}, for this prior{attained}", f"<= {significant_up(worst.advantage, 4)}", tight.source)]
+    wide = next((value for value in values if value.bound.name == "universal"), None)
+    if wide is not None and wide is not tight:
+        rows.append(
+            ("Universal bound, whatever the prior", f"<= {significant_up(min(1.0, wide.number), 4)}", wide.source)
+        )
+    return rows
+
+
+def remedy(faced: list[Faced]) -> str:
+    """The noise that keeps all tolerances at once, where one number does."""
+    kept = [it.kept for one in faced for it in one.covered if it.kept is not None]
+    found = [it for it in kept if isinstance(it, Kept) and it.value is not None]
+    if not found or len(found) < len([it for it in kept if isinstance(it, str) or it.value is not None]):
+        return ""
+    rises = found[0].parameter.rises
+    strictest = min(found, key=lambda it: (it.value or 0.0) * (1 if rises else -1))
+    name = strictest.parameter.name.replace("_", " ")
+    return f"To keep every tolerance: {name} {safe(strictest)}{_or_less(strictest)}."
+
+
+def short(faced: Faced, it: Answered) -> str:
+    """A question and its answer in a line."""
+    told = f"{about_whom(faced, it)}: {adds(it)}"
+    if it.question.kind == "record" and it.exposed and (most := it.exposed[0].largest_posterior):
+        told += f", and no report makes it more than {significant_up(100 * most, 3)} % sure" if most < 0.9995 else ""
+    finite = isinstance(it.kept, Kept) and it.kept.value is not None
+    return f"{told}; {needed(it)} keeps the tolerance." if finite else f"{told}."
