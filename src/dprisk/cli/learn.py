@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dprisk import datasets
+from dprisk.catalogue.naming import prior_names
 from dprisk.cli.attributes import attributes_command
-from dprisk.cli.options import FILE, Command, Options, option, prior_names
+from dprisk.cli.options import FILE, Command, Options, option
 from dprisk.cli.printing import print_csv, print_json
 from dprisk.cli.progress import live
 from dprisk.cli.subjects import read_prior
