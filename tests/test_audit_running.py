@@ -213,6 +213,19 @@ def quick(record: int, rng: np.random.Generator) -> int:
     return record if rng.random() < 0.6 else 1 - record
 
 
+def test_workers_do_not_ask_every_object_what_it_is() -> None:
+    """Proxies that other packages hold may warn, or load something."""
+
+    class Proxy:
+        @property
+        def __class__(self) -> Any:
+            raise RuntimeError("asked")
+
+    proxy = Proxy()
+    audit(quick, 1.0, records=[0, 1], runs=2000, running=Running(n_jobs=2))
+    del proxy
+
+
 def test_no_time_for_the_pilot_is_said() -> None:
     with pytest.raises(ParameterError, match="before the first run that counts"):
         audit(slow, 1.0, records=[0, 1], running=Running(seconds=0.3))

@@ -248,7 +248,8 @@ def refresh_elsewhere(home: tuple[str, int], target: Any) -> None:
     _refreshed.add(here)
     target.load()
     for thing in gc.get_objects():
-        if isinstance(thing, _GENERATORS) and not isinstance(thing, random.SystemRandom):
+        kind = type(thing)  # not what a proxy would say of itself, which may warn or load something
+        if issubclass(kind, _GENERATORS) and not issubclass(kind, random.SystemRandom):
             _reseed(thing, np.frombuffer(os.urandom(16), dtype=np.uint32))
 
 
