@@ -216,12 +216,10 @@ def quick(record: int, rng: np.random.Generator) -> int:
 def test_workers_do_not_ask_every_object_what_it_is() -> None:
     """Proxies that other packages hold may warn, or load something."""
 
-    class Proxy:
-        @property
-        def __class__(self) -> Any:
-            raise RuntimeError("asked")
+    def asked(proxy: Any) -> Any:
+        raise RuntimeError("asked")
 
-    proxy = Proxy()
+    proxy = type("Proxy", (), {"__class__": property(asked)})()
     audit(quick, 1.0, records=[0, 1], runs=2000, running=Running(n_jobs=2))
     del proxy
 
