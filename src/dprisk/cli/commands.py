@@ -100,6 +100,8 @@ def _load_plugins() -> None:
 def _help() -> None:
     """What does a differentially private release risk? How much noise does it need? Does the code keep its promise?
 
+    And what should we worry about? `dprisk init` asks, and `dprisk report` answers on one page.
+
     `dprisk COMMAND --help` has examples. `dprisk demo` shows one that runs.
     """
     context = click.get_current_context()
