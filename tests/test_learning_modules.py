@@ -1,5 +1,8 @@
 """A torch module of one's own is trained and attacked as a network of ours is."""
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -71,3 +74,51 @@ def test_what_is_no_module_is_refused() -> None:
         OwnModel(len)  # type: ignore[arg-type]
     with pytest.raises(DpriskError, match="no weights"):
         OwnModel(torch.nn.ReLU())
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [torch.nn.Dropout(0.5), torch.nn.BatchNorm1d(4), torch.nn.BatchNorm1d(4, track_running_stats=False)],
+)
+def test_layers_without_gradients_of_single_examples_are_refused(layer: torch.nn.Module) -> None:
+    parts = torch.nn.Linear(5, 4), layer, torch.nn.Linear(4, 3)
+    with pytest.raises(DpriskError, match=f"{type(layer).__name__} .* no example has a gradient of its own"):
+        OwnModel(torch.nn.Sequential(*parts))
+    if getattr(layer, "track_running_stats", True):  # then it can be fixed
+        recipe = Recipe(OwnModel(torch.nn.Sequential(*parts).eval()), 1.0, steps=2)
+        train(recipe, examples(10, 5, 3), 2)
+
+
+@pytest.mark.parametrize(
+    ("module", "loss", "message"),
+    [
+        (torch.nn.Linear(7, 3), None, r"examples of shape \(5,\)"),
+        (torch.nn.Linear(5, 2), None, "labels up to 2"),
+        (torch.nn.Linear(5, 3), lambda told, label: told, "cannot be taken"),
+        (torch.nn.Linear(5, 3), lambda told, label: torch.nn.functional.dropout(told).sum(), "random operation"),
+        (torch.nn.Linear(5, 3).double(), None, "Double"),
+        (torch.nn.Linear(5, 3), lambda told, label: told.sum() * float("nan"), "a loss that is always finite"),
+    ],
+)
+def test_what_torch_says_becomes_a_sentence(module: torch.nn.Module, loss: Any, message: str) -> None:
+    with pytest.raises(DpriskError, match=message):
+        train(Recipe(OwnModel(module, loss), 1.0, steps=2), Examples(np.ones((6, 5)), [0, 1, 2, 0, 1, 2]))
+
+
+def test_trainings_with_other_fixed_weights_are_others(tmp_path: Path) -> None:
+    """What is fixed in a module, as in transfer learning, decides the gradients too."""
+    every, file = examples(14, 5, 3), tmp_path / "runs.npz"
+    for scale in (1.0, 2.0):
+        fixed = torch.nn.Linear(5, 4).requires_grad_(False)
+        with torch.no_grad():
+            fixed.weight.fill_(scale)
+            fixed.bias.zero_()
+        last = torch.nn.Linear(4, 3)
+        torch.nn.init.zeros_(last.weight)
+        torch.nn.init.zeros_(last.bias)
+        recipe = Recipe(OwnModel(torch.nn.Sequential(fixed, last)), 2.0, steps=2)
+        if scale == 1.0:
+            attack_gradients(recipe, every[:10], every[10:], runs=4, file=file)
+            continue
+        with pytest.raises(DpriskError, match="holds other trainings"):
+            attack_gradients(recipe, every[:10], every[10:], runs=4, file=file)

@@ -164,7 +164,13 @@ def test_a_hash_gives_each_normal_number_once() -> None:
         (lambda: train(RECIPE, examples(5, 20, 4), own=examples(2, 20, 4)), "a record for each of the 1 trainings"),
         (lambda: train(RECIPE, examples(5, 20, 4), candidates=examples(2, 20, 4)), "go together"),
         (lambda: train(RECIPE, examples(5, 20, 4), candidates=examples(2, 20, 4), targets=[2]), r"numbers of 0\.\.1"),
-        (lambda: train(RECIPE, examples(5, 20, 4), device="abacus"), "no device 'abacus'"),
+        (lambda: train(RECIPE, examples(5, 20, 4), device="abacus"), "must be cpu or cuda, got 'abacus'"),
+        (lambda: train(RECIPE, examples(5, 20, 4), device="cpu:x"), "no device 'cpu:x' here"),
+        (lambda: train(RECIPE, examples(5, 20, 4), [-1]), "The number of a training must be a whole number"),
+        (lambda: train(RECIPE, examples(5, 20, 4), seed=-1), "seed must be a whole number"),
+        (lambda: train(RECIPE, examples(5, 20, 4)[:0]), "an example to learn from"),
+        (lambda: train(RECIPE, examples(5, 20, 4), 2, noise_multipliers=[1, 2, 3]), "are 2 finite numbers"),
+        (lambda: Recipe(torch.nn.Linear(20, 4), 1.0), "OwnModel of any torch module; Linear is none"),  # type: ignore[arg-type]
         (lambda: train(RECIPE, examples(5, 20, 4), fast=True), "`fast` is for a GPU"),
         (lambda: train(RECIPE, examples(5, 20, 9)), "labels up to 7"),
     ],
@@ -192,3 +198,10 @@ def test_weights_that_grow_beyond_all_numbers_are_told() -> None:
     wild = Recipe(mlp(20, 6, 4), noise_multiplier=1e30, steps=30, learning_rate=1e30)
     with pytest.raises(DpriskError, match="smaller learning_rate"):
         train(wild, examples(20, 20, 4))
+
+
+def test_evidence_that_is_no_number_is_told() -> None:
+    """The weights are fixed, and stay finite."""
+    huge = Examples(1e30 * examples(2, 20, 4).inputs, [0, 1])
+    with pytest.raises(DpriskError, match="smaller inputs"):
+        train(RECIPE, examples(20, 20, 4), 2, candidates=huge, targets=[0, 1], frozen=True)

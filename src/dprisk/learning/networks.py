@@ -41,6 +41,10 @@ class Model(Protocol):
         """The shapes of its weights."""
 
     @property
+    def fixed(self) -> list[Tensor]:
+        """What it has besides, which no training changes."""
+
+    @property
     def classes(self) -> int | None:
         """How many labels it tells apart; None if that is not for it to say."""
 
@@ -83,6 +87,10 @@ class Network:
     @property
     def numbers(self) -> int:
         return 3 * sum(layer.numbers for layer in self.trainable)
+
+    @property
+    def fixed(self) -> list[Tensor]:
+        return []
 
     @property
     def classes(self) -> int:

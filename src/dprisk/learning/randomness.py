@@ -1,8 +1,9 @@
 """A stream of random numbers for each training, so that none depends on which others it ran with.
 
-On a processor each training has a torch generator, which reads 32 bits of its seed and no more. On a GPU that would take a kernel for each training, so there a
-number is a hash of the training's key and of its place in the stream (splitmix64), for all trainings in one go. Either
-gives the same numbers for the same seed and training each time, but not the same as the other.
+On a processor each training has a torch generator, which reads 32 bits of its seed and no more. On a GPU that would
+take a kernel for each training, so there a number is a hash of the training's key and of its place in the stream
+(splitmix64), for all trainings in one go. Either gives the same numbers for the same seed and training each time, but
+not the same as the other.
 """
 
 import math
