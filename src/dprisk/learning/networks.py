@@ -12,10 +12,19 @@ import torch
 from torch import Tensor
 
 from dprisk.errors import as_whole, require
-from dprisk.learning.layers import Activation, Convolution, Dense, Flatten, Layer, Pooling, Trainable, start
+from dprisk.learning.layers import (
+    ACTIVATIONS,
+    Activation,
+    Convolution,
+    Dense,
+    Flatten,
+    Layer,
+    Pooling,
+    Trainable,
+    start,
+)
 from dprisk.learning.randomness import Streams
 
-ACTIVATIONS = ("relu", "elu", "tanh", "sigmoid")
 Parameters = list[Tensor]  # R x shape, for each shape of the model
 
 
@@ -78,7 +87,7 @@ class Network:
     @property
     def trainable(self) -> list[Trainable]:
         """The layers that have weights."""
-        return [layer for layer in self.layers if isinstance(layer, Dense | Convolution)]
+        return [layer for layer in self.layers if isinstance(layer, Trainable)]
 
     @property
     def shapes(self) -> list[tuple[int, ...]]:
@@ -121,7 +130,7 @@ class Network:
         place = len(parameters)
         for number in range(len(self.layers) - 1, -1, -1):
             layer, weights = self.layers[number], []
-            if isinstance(layer, Dense | Convolution):
+            if isinstance(layer, Trainable):
                 place -= len(layer.shapes)
                 weights = parameters[place : place + len(layer.shapes)]
                 found.append((layer, kept[number], leaving))
@@ -132,7 +141,7 @@ class Network:
     def _forward(self, parameters: Parameters, inputs: Tensor) -> tuple[Tensor, list[Any]]:
         place, kept, passing = 0, [], inputs
         for layer in self.layers:
-            count = len(layer.shapes) if isinstance(layer, Dense | Convolution) else 0
+            count = len(layer.shapes) if isinstance(layer, Trainable) else 0
             passing, needed = layer.forward(parameters[place : place + count], passing)
             kept.append(needed)
             place += count
