@@ -203,11 +203,14 @@ def test_weights_that_are_held_fixed_are_told() -> None:
     assert found.to_dict()["frozen"] is True
 
 
-def test_an_epsilon_is_rounded_up() -> None:
+def test_an_epsilon_is_rounded_up_and_an_interval_outwards() -> None:
     every = examples(46, 20, 4)
     found = attack_gradients(Recipe(mlp(20, 4), 2.0, steps=3), every[:40], every[40:], runs=4)
     for row, case in zip(found.rows, found.cases, strict=True):
         assert case.epsilon <= float(row[0]) <= case.epsilon * 1.001
+        low, high = map(float, str(row[6]).partition("[")[2].strip("]").split(","))
+        assert low <= case.advantage.advantage_interval[0] < low + 0.001
+        assert high - 0.001 < case.advantage.advantage_interval[1] <= high
 
 
 def test_an_answer_has_a_table_a_sentence_and_a_picture() -> None:

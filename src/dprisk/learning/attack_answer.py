@@ -13,7 +13,7 @@ from dprisk.errors import fail, require
 from dprisk.pictures import Curve, Curves, Panel, draw
 from dprisk.pictures.picture import GREY, colour
 from dprisk.risks import WorstCase, sentences
-from dprisk.rounding import plain, significant_up
+from dprisk.rounding import decimals_down, decimals_up, plain, significant_up
 from dprisk.threat import Threat
 
 WORDS = {"none": "nothing", "label": "the label", "all": "the record"}
@@ -254,4 +254,4 @@ def _row(case: Measured) -> Row:
 
 def _with_interval(found: Estimate, which: str) -> str:
     low, high = getattr(found, f"{which}_interval")
-    return f"{getattr(found, which):.3f} [{low:.3f}, {high:.3f}]"
+    return f"{getattr(found, which):.3f} [{decimals_down(low, 3)}, {decimals_up(high, 3)}]"

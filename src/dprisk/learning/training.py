@@ -140,16 +140,7 @@ def train(
     require(not fast or machine.type == "cuda", f"`fast` is for a GPU, and device is {device!r}: leave it out.")
     job = _Job(recipe, data, own, candidates, machine, frozen, fast)
     which = _targets(targets, candidates, own, len(numbers))
-    noise = np.asarray(recipe.noise_multiplier if noise_multipliers is None else noise_multipliers, dtype=float)
-    require(
-        noise.shape in ((), (len(numbers),)) and bool(np.all((noise >= 0) & (noise < math.inf))),
-        f"`noise_multipliers` are {len(numbers)} finite numbers of at least 0, one for each training.",
-    )
-    noise = np.broadcast_to(noise, len(numbers))
-    require(
-        candidates is None or bool(np.all(noise > 0)),
-        "Without noise the gradients tell everything: noise_multiplier must be above 0.",
-    )
+    noise = _noises(recipe, noise_multipliers, len(numbers), candidates is not None)
     step = chunk or _chunk(recipe, job.width, machine)
     parts = []
     for first in range(0, len(numbers), step):
@@ -171,6 +162,15 @@ def _told(progress: Progress, now: slice, runs: int, part: float) -> None:
 
 def _listed(runs: int | Sequence[int]) -> Sequence[int]:
     return runs if isinstance(runs, Sequence) else range(as_whole("runs", runs))
+
+
+def _noises(recipe: Recipe, given: npt.ArrayLike | None, runs: int, attacked: bool) -> FloatArray:
+    noise = np.asarray(recipe.noise_multiplier if given is None else given, dtype=float)
+    fits = noise.shape in ((), (runs,)) and bool(np.all((noise >= 0) & (noise < math.inf)))
+    require(fits, f"`noise_multipliers` are {runs} finite numbers of at least 0, one for each training.")
+    told = "Without noise the gradients tell everything: noise_multiplier must be above 0."
+    require(not attacked or bool(np.all(noise > 0)), told)
+    return np.broadcast_to(noise, runs)
 
 
 def as_machine(device: str) -> torch.device:
