@@ -70,6 +70,15 @@ def test_what_cannot_be_done_is_said(arguments: list[str], message: str, monkeyp
     assert message in ran.output + str(ran.exception)
 
 
+def test_a_prior_of_ones_own_is_over_the_candidates(tmp_path: Path) -> None:
+    file = tmp_path / "prior.csv"
+    file.write_text("label,probability\n0,0.5\n1,0.3\n2,0.2\n")
+    told = json.loads(run(*FEW, "2", "--prior", str(file), "--candidates", "3", "--knows", "none", "--json"))
+    assert told["cases"][0]["baseline"] == 0.5
+    ran = CliRunner().invoke(command(), [*FEW, "2", "--prior", str(file)])
+    assert "has 3 records: give --candidates 3, not 8" in ran.output
+
+
 def test_without_torch_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.startswith("dprisk.learning")]:
         monkeypatch.delitem(sys.modules, name)

@@ -181,6 +181,10 @@ def test_who_stops_at_once_is_told_that_nothing_was_kept(tmp_path: Path) -> None
         ({"delta": 2}, "delta must lie in"),
         ({"seed": -1}, "seed must be a whole number"),
         ({"device": "gpu"}, "device must be cpu or cuda"),
+        (
+            {"prior": Prior([0.5, 0.1, 0.1, 0.1, 0.1, 0.1], labels=range(5, -1, -1))},
+            "the prior has 5, 4, .*: put it in",
+        ),
         ({"prior": Prior([1.0, 0, 0, 0, 0, 0])}, "sure of one candidate"),
         ({"data": [[0.0]]}, r"data must be Examples\(inputs, labels\), not list"),
         ({"candidates": examples(1, 20, 4)}, "With one candidate there is nobody to compare it with"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dprisk import datasets
-from dprisk.catalogue.naming import prior_names
+from dprisk.catalogue.naming import named_prior, prior_names
 from dprisk.cli.attributes import attributes_command
 from dprisk.cli.options import FILE, Command, Options, option
 from dprisk.cli.printing import print_csv, print_json
@@ -169,4 +169,9 @@ def _prior(given: Options, recipe: Recipe, data: Examples, candidates: Examples)
 
     if given["prior"] == "worst-pair":
         return worst_pair_prior(recipe, data, candidates, given["seed"], given["device"])
-    return read_prior(given["prior"], len(candidates), "--candidates", "")
+    size = len(candidates)
+    if (named := named_prior(given["prior"], size, "")) is not None:
+        return named
+    read = read_prior(given["prior"], None, "--candidates", "")
+    require(read.size == size, f"{given['prior']} has {read.size} records: give --candidates {read.size}, not {size}.")
+    return read

@@ -113,6 +113,9 @@ def _beliefs(prior: Prior | None, data: Examples, candidates: Examples) -> Prior
     require(len(candidates) > 1, "With one candidate there is nobody to compare it with: give two or more.")
     beliefs = Prior.uniform(len(candidates)) if prior is None else prior
     require(beliefs.size == len(candidates), f"The prior is over {beliefs.size} records, not {len(candidates)}.")
+    numbers, names = [str(number) for number in range(beliefs.size)], [str(label) for label in beliefs.labels or ()]
+    mixed = names != numbers and sorted(names) == sorted(numbers)
+    require(not mixed, f"Candidates are numbered from 0 in order, the prior has {', '.join(names)}: put it in order.")
     require(beliefs.support_size > 1, "The prior is sure of one candidate, so that there is nothing to find out.")
     return beliefs
 
