@@ -146,7 +146,7 @@ def train(
     for first in range(0, len(numbers), step):
         now = slice(first, min(first + step, len(numbers)))
         told = progress and partial(_told, progress, now, len(numbers))
-        made = streams(seed, numbers[now], machine, job.fast)
+        made = streams(int(seed), numbers[now], machine, job.fast)
         parts.append(job.run(made, which[now], noise[now], now, start, told))
     weights = [torch.cat(parts_of) for parts_of in zip(*(part for part, _ in parts), strict=True)]
     finite = all(bool(torch.isfinite(part).all()) for part in weights)
