@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -319,11 +320,53 @@ def test_imputation_gives_nothing_to_values_that_nobody_has() -> None:
         ({"alpha": 1.5}, "alpha must lie strictly between 0 and 1"),
         ({"targets": 0}, "targets must be a whole number of at least 1"),
         ({"people": 1}, "people must be a whole number of at least 2"),
+        ({"seed": -1}, "seed must be a whole number of at least 0"),
+        ({"attacks": ["Yeom"]}, "a mapping from the name of each attack"),
+        ({"table": {"age": [1, 2]}}, "as LabelledTable.of makes it; not dict"),
+        ({"learner": len}, "OneByOne.*builtin_function_or_method is neither"),
+        ({}, "must have `predict_proba`; NoneType has not"),
     ],
 )
-def test_what_cannot_be_studied_is_refused(settings_: dict[str, float], message: str) -> None:
+def test_what_cannot_be_studied_is_refused(settings_: dict[str, Any], message: str) -> None:
+    asked: dict[str, Any] = {"table": people(), "learner": OneByOne(lambda *_: None)} | settings_
     with pytest.raises(DpriskError, match=message):
-        infer_attributes(people(), OneByOne(lambda *_: None), **settings_)  # type: ignore[arg-type]
+        infer_attributes(**asked)
+
+
+def test_columns_that_cannot_be_used_are_refused() -> None:
+    table: dict[str, Any] = {"age": [31.0, 54.0], "job": ["baker", "nurse"], "smokes": ["no", "yes"]}
+    assert LabelledTable.of(table, "smokes", "job", numbers="age").known["age"].tolist() == [31.0, 54.0]
+    with pytest.raises(DpriskError, match="'job' is to be learned, so that it cannot be the secret too"):
+        LabelledTable.of(table, "job", "job", numbers=["age"])
+    with pytest.raises(DpriskError, match="age has 1 entries that are no finite number"):
+        LabelledTable.of(table | {"age": [31.0, float("nan")]}, "smokes", "job", numbers=["age"])
+
+
+def test_others_are_people_who_did_not_take_part() -> None:
+    """Of two people one takes part, and only about that one the attack is right; the advantage is 1 - 1/2."""
+
+    def if_sure(seen: Seen) -> IntArray:
+        value: IntArray = seen.confidence.argmax(axis=1)
+        return np.where(seen.confidence.max(axis=1) == 1.0, value, -1)
+
+    learner = OneByOne(lambda rows, labels, rng: memorise_sometimes(rows, labels, rng))
+    found = infer_attributes(people(), learner, others=100, people=2, trainings=10, attacks={"sure": if_sure})
+    assert (found["sure"].success.mean, found["sure"].right_on_others) == (1.0, 0.0)
+    assert found["sure"].advantage.mean == 0.5
+    assert (
+        "right about the secret of 1000 of 1000 people who took part, and of 0 of 1000 who did not" in found.sentence()
+    )
+
+
+def test_a_promise_that_is_not_kept_is_told() -> None:
+    from dprisk import PureDP
+
+    learner = OneByOne(lambda rows, labels, rng: memorise_sometimes(rows, labels, rng))
+    object.__setattr__(learner, "guarantee", PureDP(0.01))
+    found = infer_attributes(people(), learner, others=100, people=100, trainings=60)
+    assert found["CSMIA"].advantage.interval[0] > (found.bound or 1.0)
+    assert "CSMIA did, by more than the interval" in found.sentence()
+    assert "none gains more" not in found.sentence()
 
 
 def test_an_attack_of_ones_own_joins_the_others() -> None:
@@ -333,9 +376,9 @@ def test_an_attack_of_ones_own_joins_the_others() -> None:
     learner = OneByOne(lambda rows, labels, rng: memorise_sometimes(rows, labels, rng))
     asked = {"others": 100, "people": 20, "trainings": 4}
     found = infer_attributes(people(), learner, attacks={"first": first}, **asked)  # type: ignore[arg-type]
-    assert found.sentence().startswith("first is right about the secret of")
+    assert found.sentence().startswith("In 4 trainings first was right about the secret of")
     only = infer_attributes(people(), learner, attacks={"majority": ATTACKS["majority"]}, **asked)  # type: ignore[arg-type]
-    assert only.sentence().startswith("majority is right about")
+    assert only.sentence().startswith("In 4 trainings majority was right about")
     with pytest.raises(DpriskError, match="The attack odd must guess a value for each person"):
         infer_attributes(people(), learner, attacks={"odd": lambda seen: np.zeros(3, dtype=np.int64)})
     with pytest.raises(DpriskError, match="Give at least one attack"):
@@ -347,5 +390,10 @@ def test_a_model_of_the_wrong_shape_is_refused() -> None:
         def probabilities(self, rows: FloatArray) -> FloatArray:
             return np.ones((len(rows), 1))
 
-    with pytest.raises(DpriskError, match="A model must give 2 probabilities a row"):
-        infer_attributes(people(), OneByOne(lambda *_: Narrow()), others=100, people=20, trainings=2)
+    class Broken:
+        def probabilities(self, rows: FloatArray) -> FloatArray:
+            return np.full((len(rows), 2), np.nan)
+
+    for model, message in ((Narrow(), "A model must give 2 probabilities a row"), (Broken(), "that is no number")):
+        with pytest.raises(DpriskError, match=message):
+            infer_attributes(people(), OneByOne(lambda *_, given=model: given), others=100, people=20, trainings=2)

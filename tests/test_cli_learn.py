@@ -53,6 +53,14 @@ def test_a_table_and_a_picture(tmp_path: Path) -> None:
         ([*FEW, "1", "--prior", "nothing.csv"], "There is no file nothing.csv"),
         ([*FEW, "-1"], "epsilon"),
         ([*FEW, "1", "--network", "cnn"], "Images of side 8 are too small"),
+        ([*FEW, "1", "--device", "gpu"], "device must be cpu or cuda, got 'gpu'"),
+        ([*FEW, "1", "--device", "mps"], "device must be cpu or cuda, got 'mps'"),
+        ([*FEW, "1", "--seed", "-1"], "seed must be a whole number of at least 0"),
+        ([*FEW, "1", "--learning-rate", "0"], "learning-rate must be finite and above 0"),
+        ([*FEW, "1", "--alpha", "2"], "alpha must lie strictly between 0 and 1"),
+        ([*FEW, "1", "--json", "--csv"], "Choose one of --json and --csv"),
+        ([*FEW, "1", "--candidates", "1"], "With one candidate there is nobody to compare it with"),
+        ([*FEW, "1", "--file", "no/such/folder/runs.npz"], "There is no folder no/such/folder to keep runs.npz in"),
     ],
 )
 def test_what_cannot_be_done_is_said(arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,6 +68,15 @@ def test_what_cannot_be_done_is_said(arguments: list[str], message: str, monkeyp
     ran = CliRunner().invoke(command(), arguments)
     assert ran.exit_code != 0
     assert message in ran.output + str(ran.exception)
+
+
+def test_a_prior_of_ones_own_is_over_the_candidates(tmp_path: Path) -> None:
+    file = tmp_path / "prior.csv"
+    file.write_text("label,probability\n0,0.5\n1,0.3\n2,0.2\n")
+    told = json.loads(run(*FEW, "2", "--prior", str(file), "--candidates", "3", "--knows", "none", "--json"))
+    assert told["cases"][0]["baseline"] == 0.5
+    ran = CliRunner().invoke(command(), [*FEW, "2", "--prior", str(file)])
+    assert "has 3 records: give --candidates 3, not 8" in ran.output
 
 
 def test_without_torch_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

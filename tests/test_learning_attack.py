@@ -1,5 +1,6 @@
 """The gradient attack: exact where that is known, below its bounds everywhere, and better than the papers' rule."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -149,9 +150,71 @@ def test_interrupted_trainings_go_on_to_the_same_result(tmp_path: Path) -> None:
             assert same, name
     with pytest.raises(DpriskError, match="holds other trainings"):
         attack_gradients(recipe, every[:40], every[40:], runs=400, file=file, seed=1)
-    file.write_text("nothing")
-    with pytest.raises(DpriskError, match="does not hold trainings"):
-        attack_gradients(recipe, every[:40], every[40:], runs=400, file=file)
+
+
+def test_a_file_that_holds_no_trainings_is_refused(tmp_path: Path) -> None:
+    every, file = examples(46, 20, 4), tmp_path / "runs.npz"
+    np.save(tmp_path / "array.npy", np.zeros(3))
+    for content in (b"nothing", b"", b"PK\x03\x04xx", (tmp_path / "array.npy").read_bytes()):
+        file.write_bytes(content)
+        with pytest.raises(DpriskError, match="does not hold trainings; give another file"):
+            attack_gradients(Recipe(mlp(20, 4), 2.0), every[:40], every[40:], runs=4, file=file)
+
+
+def test_who_stops_at_once_is_told_that_nothing_was_kept(tmp_path: Path) -> None:
+    every, file = examples(46, 20, 4), tmp_path / "runs.npz"
+
+    def stop(done: int, wanted: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(AttackInterrupted, match="after 0 of 4 trainings, and nothing was kept"):
+        attack_gradients(Recipe(mlp(20, 4), 2.0), every[:40], every[40:], runs=4, file=file, progress=stop)
+    assert not file.exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"noise_multipliers": [math.inf]}, "finite and above 0"),
+        ({"noise_multipliers": ["loud"]}, "A noise multiplier must be a number, got 'loud'"),
+        ({"alpha": 1.0}, "alpha must lie strictly"),
+        ({"delta": 2}, "delta must lie in"),
+        ({"seed": -1}, "seed must be a whole number"),
+        ({"device": "gpu"}, "device must be cpu or cuda"),
+        (
+            {"prior": Prior([0.5, 0.1, 0.1, 0.1, 0.1, 0.1], labels=range(5, -1, -1))},
+            "the prior has 5, 4, .*: put it in",
+        ),
+        ({"prior": Prior([1.0, 0, 0, 0, 0, 0])}, "sure of one candidate"),
+        ({"data": [[0.0]]}, r"data must be Examples\(inputs, labels\), not list"),
+        ({"candidates": examples(1, 20, 4)}, "With one candidate there is nobody to compare it with"),
+    ],
+)
+def test_what_is_wrong_is_told_before_anything_is_trained(
+    given: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every = examples(46, 20, 4)
+    monkeypatch.setattr("dprisk.learning.gradient_attack.train", None)
+    with pytest.raises(DpriskError, match=message):
+        attack_gradients(Recipe(mlp(20, 4), 2.0), **{"data": every[:40], "candidates": every[40:]} | given)
+
+
+def test_weights_that_are_held_fixed_are_told() -> None:
+    every = examples(46, 20, 4)
+    found = attack_gradients(Recipe(mlp(20, 4), 2.0, steps=3), every[:40], every[40:], runs=4, frozen=True)
+    assert "4 trainings each with weights held fixed" in found.about
+    assert "every noisy gradient at fixed weights" in found.sentence()
+    assert found.to_dict()["frozen"] is True
+
+
+def test_an_epsilon_is_rounded_up_and_an_interval_outwards() -> None:
+    every = examples(46, 20, 4)
+    found = attack_gradients(Recipe(mlp(20, 4), 2.0, steps=3), every[:40], every[40:], runs=4)
+    for row, case in zip(found.rows, found.cases, strict=True):
+        assert case.epsilon <= float(row[0]) <= case.epsilon * 1.001
+        low, high = map(float, str(row[6]).partition("[")[2].strip("]").split(","))
+        assert low <= case.advantage.advantage_interval[0] < low + 0.001
+        assert high - 0.001 < case.advantage.advantage_interval[1] <= high
 
 
 def test_an_answer_has_a_table_a_sentence_and_a_picture() -> None:

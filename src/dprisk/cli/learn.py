@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dprisk import datasets
-from dprisk.catalogue.naming import prior_names
+from dprisk.catalogue.naming import named_prior, prior_names
 from dprisk.cli.attributes import attributes_command
 from dprisk.cli.options import FILE, Command, Options, option
 from dprisk.cli.printing import print_csv, print_json
@@ -85,6 +85,7 @@ def attack_command() -> Command:
 
 def _attack(**given: Any) -> None:
     """What does somebody gain who sees every noisy gradient of a training, and knows all records but one?"""
+    require(not (given["json"] and given["csv"]), "Choose one of --json and --csv.")
     if given["out"] is not None:
         ready(given["out"])
     found = _found(given)
@@ -159,7 +160,7 @@ def _recipe(given: Options, data: Examples, candidates: Examples) -> Recipe:
 
     name, points = given["network"] or "mlp", data.inputs.shape[1]
     model = mlp(points, 10, 10) if name == "mlp" else small_cnn(side=round(points**0.5))
-    rate = given["learning_rate"] or LEARNING_RATE[name]
+    rate = LEARNING_RATE[name] if given["learning_rate"] is None else given["learning_rate"]
     return Recipe(model, 1.0, given["steps"], given["clip"], rate, given["sample_rate"])
 
 
@@ -168,4 +169,9 @@ def _prior(given: Options, recipe: Recipe, data: Examples, candidates: Examples)
 
     if given["prior"] == "worst-pair":
         return worst_pair_prior(recipe, data, candidates, given["seed"], given["device"])
-    return read_prior(given["prior"], len(candidates), "--candidates", "")
+    size = len(candidates)
+    if (named := named_prior(given["prior"], size, "")) is not None:
+        return named
+    read = read_prior(given["prior"], None, "--candidates", "")
+    require(read.size == size, f"{given['prior']} has {read.size} records: give --candidates {read.size}, not {size}.")
+    return read

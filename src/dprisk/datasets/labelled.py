@@ -44,12 +44,16 @@ class LabelledTable:
             _require_codes(self.known[name], size, name)
         if not self._scale:
             numbers = {name: entries for name, entries in self.known.items() if name not in self.categories}
+            for name, entries in numbers.items():
+                missing = int(np.size(entries) - np.isfinite(entries).sum())
+                told = f"{name} has {missing} entries that are no finite number; drop these people, or fill them in."
+                require(missing == 0, told, ThreatError)
             scale = {name: (float(np.min(entries)), float(np.max(entries))) for name, entries in numbers.items()}
             object.__setattr__(self, "_scale", scale)
 
     @classmethod
     def of(
-        cls, table: Table, sensitive: str, label: str, numbers: Sequence[str] = (), name: str = "the table"
+        cls, table: Table, sensitive: str, label: str, numbers: str | Sequence[str] = (), name: str = "the table"
     ) -> LabelledTable:
         """A data frame, or a mapping from name to column. Columns are categories, but for those named in `numbers`.
 
@@ -57,6 +61,8 @@ class LabelledTable:
         >>> LabelledTable.of(people, sensitive="smokes", label="job", numbers=("age",)).values
         ('no', 'yes')
         """
+        numbers = (numbers,) if isinstance(numbers, str) else numbers
+        require(sensitive != label, f"{label!r} is to be learned, so that it cannot be the secret too.", ThreatError)
         names = column_names(table)
         coded = {each: encode(column(table, each)) for each in names if each not in numbers}
         for each in (sensitive, label):

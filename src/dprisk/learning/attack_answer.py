@@ -13,7 +13,7 @@ from dprisk.errors import fail, require
 from dprisk.pictures import Curve, Curves, Panel, draw
 from dprisk.pictures.picture import GREY, colour
 from dprisk.risks import WorstCase, sentences
-from dprisk.rounding import plain, significant_up
+from dprisk.rounding import decimals_down, decimals_up, plain, significant_up
 from dprisk.threat import Threat
 
 WORDS = {"none": "nothing", "label": "the label", "all": "the record"}
@@ -120,9 +120,9 @@ class GradientAttack(Answer):
 
     @property
     def about(self) -> str:
-        size = self.cases[0].threat.prior.size
+        size, held = self.cases[0].threat.prior.size, " with weights held fixed" if self.frozen else ""
         return (
-            f"noisy gradients of {self.runs} trainings each, {size} candidates, intervals at "
+            f"noisy gradients of {self.runs} trainings each{held}, {size} candidates, intervals at "
             f"{100 * (1 - self.alpha):g} %, epsilon at delta {self.delta:g}"
         )
 
@@ -147,7 +147,8 @@ class GradientAttack(Answer):
 
     @property
     def numbers(self) -> dict[str, Any]:
-        return {"runs": self.runs, "alpha": self.alpha, "delta": self.delta, "cases": self.records}
+        settings = {name: getattr(self, name) for name in ("runs", "alpha", "delta", "frozen")}
+        return settings | {"cases": self.records}
 
     @property
     def records(self) -> list[dict[str, Any]]:
@@ -171,11 +172,12 @@ class GradientAttack(Answer):
         worst = max(self.cases, key=lambda case: case.advantage.advantage)
         found = worst.advantage
         who = (
-            f"An attacker who saw every noisy gradient, knew all other records and {WORDS[worst.knows]} of its target, "
+            f"An attacker who saw every noisy gradient{' at fixed weights' if self.frozen else ''}, knew all other "
+            f"records and {WORDS[worst.knows]} of its target, "
             f"one of {worst.threat.prior.size} candidates,"
         )
         told = sentences.of_rates(worst.threat, who, found.success, found.advantage, is_estimate=True)
-        return f"At epsilon {worst.epsilon:.3g}: {told[0].lower()}{told[1:]}{self._beyond()}"
+        return f"At epsilon {_epsilon(worst)}: {told[0].lower()}{told[1:]}{self._beyond()}"
 
     def _beyond(self) -> str:
         """Where values are beyond what is proven, which should not be, and beyond the papers' line, which may be."""
@@ -230,9 +232,14 @@ def _exceeds(case: Measured) -> tuple[bool, bool | None]:
     return case.exceeds_bounds, case.exceeds_printed
 
 
+def _epsilon(case: Measured) -> str:
+    """Rounded up, since it is a promise; but noise that was found for an epsilon has that one."""
+    return significant_up(float(f"{case.epsilon:.9g}"), 4)
+
+
 def _row(case: Measured) -> Row:
     return (
-        f"{case.epsilon:.4g}",
+        _epsilon(case),
         f"{case.noise_multiplier:.4g}",
         WORDS[case.knows],
         plain(case.threat.baseline),
@@ -247,4 +254,4 @@ def _row(case: Measured) -> Row:
 
 def _with_interval(found: Estimate, which: str) -> str:
     low, high = getattr(found, f"{which}_interval")
-    return f"{getattr(found, which):.3f} [{low:.3f}, {high:.3f}]"
+    return f"{getattr(found, which):.3f} [{decimals_down(low, 3)}, {decimals_up(high, 3)}]"

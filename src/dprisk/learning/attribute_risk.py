@@ -24,19 +24,17 @@ DELTA = 1e-5
 class AttackFound:
     """One attack: how often it is right about people who took part (ReRo), and what taking part adds to that (RAD).
 
-    `by_value` has the latter for the people with each value of the sensitive attribute. The intervals of one kind hold
-    together, for all attacks of a study and all values.
+    `right_on_others` is how often it is right about people who did not. The advantage is the difference but for a
+    factor 1 - 1/m, since its definition lets the other person be the same by chance. `by_value` has what taking part
+    adds for the people with each value of the sensitive attribute. The intervals of one kind hold together, for all
+    attacks of a study and all values.
     """
 
     name: str
     success: Rate
     advantage: Rate
+    right_on_others: float
     by_value: Mapping[str, Rate]
-
-    @property
-    def right_on_others(self) -> float:
-        """How often it is right about people who did not take part."""
-        return min(1.0, max(0.0, self.success.mean - self.advantage.mean))
 
     @property
     def most_exposed(self) -> str:
@@ -201,17 +199,18 @@ class AttributeRisk(Answer):
         asking = [attack for attack in self.found if attack.name not in WITHOUT_THE_MODEL]
         best = max(asking or self.found, key=lambda attack: attack.advantage.mean)
         low, high = best.advantage.interval
-        among = f"{best.name}, which gains most of the attacks that ask the model," if len(asking) > 1 else best.name
+        among = f"{best.name}, which gained most of the attacks that ask the model," if len(asking) > 1 else best.name
         return (
-            f"{among} is right about the {self.sensitive} of {round(1000 * best.success.mean)} of 1000 people who took "
-            f"part, and of {round(1000 * best.right_on_others)} of 1000 who did not: taking part adds between "
+            f"In {self.trainings} trainings {among} was right about the {self.sensitive} of "
+            f"{round(1000 * best.success.mean)} of 1000 people who took part, and of "
+            f"{round(1000 * best.right_on_others)} of 1000 who did not: taking part adds between "
             f"{decimals_down(1000 * low, 0)} and {decimals_up(1000 * high, 0)} of 1000 ({sure(self.alpha)})."
         )
 
     def _of_other_data(self) -> str:
         named = {"majority": "the commonest value", "imputation": "imputation from other people's data"}
         told = [
-            f"{named[attack.name]} is right about {round(1000 * attack.success.mean)} of 1000"
+            f"{named[attack.name]} was right about {round(1000 * attack.success.mean)} of 1000"
             for attack in self.found
             if attack.name in named
         ]
@@ -231,6 +230,12 @@ class AttributeRisk(Answer):
         if self.bound is None:
             return "Nothing is known of what the training promises: other attacks may gain more."
         most = decimals_up(1000 * self.bound, 0)
+        over = [attack.name for attack in self.found if attack.advantage.interval[0] > self.bound]
+        if over:
+            return (
+                f"By what the training promises no attack gains more than {most} of 1000, but {', '.join(over)} did, "
+                "by more than the interval: a rare chance, or the training does not keep its promise."
+            )
         return f"Other attacks may gain more, but by what the training promises none gains more than {most} of 1000."
 
     def __repr__(self) -> str:

@@ -60,7 +60,12 @@ class OneByOne:
         for own, extra in zip(seeds, extras, strict=True):
             rows, labels = (np.concatenate(both) for both in zip(shared, extra, strict=True))
             fitted = self.fit(rows, labels, np.random.default_rng(own))
-            yield fitted if hasattr(fitted, "probabilities") else _Fitted(fitted, classes)
+            if hasattr(fitted, "probabilities"):
+                yield fitted
+                continue
+            told = f"What the function of OneByOne returns must have `predict_proba`; {type(fitted).__name__} has not."
+            require(hasattr(fitted, "predict_proba"), told)
+            yield _Fitted(fitted, classes)
 
 
 @dataclass(frozen=True)
@@ -103,8 +108,9 @@ def infer_attributes(
     this list of people and these others. After Ctrl-C the answer is about the trainings that were done.
     """
     trainings, alpha = as_whole("trainings", trainings, least=2), as_number("alpha", alpha)
+    seed = as_whole("seed", seed, least=0)
     require(0 < alpha < 1, f"alpha must lie strictly between 0 and 1, got {alpha}")
-    require(len(attacks) > 0, "Give at least one attack.")
+    _require_kinds(table, learner, attacks)
     sizes = _sizes(table, others, people, targets)
     rng = np.random.default_rng(seed)
     drawn = table.sample(sum(sizes[:2]) + sizes[3], rng)
@@ -113,6 +119,17 @@ def infer_attributes(
     study = _Study(base, listed, tested, attacks, imputed(listed, base, imputer))
     study.run(learner, took_part, int(rng.integers(1 << 63)), progress)
     return study.answer(learner, trainings, sizes[2], alpha)
+
+
+def _require_kinds(table: Any, learner: Any, attacks: Any) -> None:
+    kind = type(table).__name__
+    require(
+        isinstance(table, LabelledTable), f"The table is a LabelledTable, as LabelledTable.of makes it; not {kind}."
+    )
+    told = "Whoever trains is PrivateNetworks(...), or OneByOne(function of features, labels and a Generator)"
+    require(hasattr(learner, "train"), f"{told}; {type(learner).__name__} is neither.")
+    require(isinstance(attacks, Mapping), "`attacks` is a mapping from the name of each attack to its function.")
+    require(len(attacks) > 0, "Give at least one attack.")
 
 
 def _sizes(table: LabelledTable, others: int | None, people: int | None, targets: int | None) -> tuple[int, ...]:
@@ -174,6 +191,7 @@ class _Study:
         shape = len(listed.values), listed.size, len(listed.classes)
         answers = np.asarray(model.probabilities(self.questions), dtype=float)
         require(answers.shape == (shape[0] * shape[1], shape[2]), f"A model must give {shape[2]} probabilities a row.")
+        require(bool(np.isfinite(answers).all()), "A model gave a probability that is no number.")
         seen = Seen(answers.reshape(shape), listed.label, self.imputation, self.shares)
         accuracies = [
             float((model.probabilities(rows).argmax(axis=1) == label).mean()) for rows, label in self.accuracy_on
@@ -205,7 +223,9 @@ class _Study:
                 mean_by_betting(success, 0.0, 1.0, each, variance, planned),
                 mean_by_betting(gain, -1.0, 1.0, each, variance, planned),
             )
-            found.append(AttackFound(name, *rates, by_value))
+            m = n - targets + 1
+            on_others = rates[0].mean - rates[1].mean * m / (m - 1)
+            found.append(AttackFound(name, *rates, min(1.0, max(0.0, on_others)), by_value))
         trained, tested = np.mean(self.accuracies, axis=0).tolist()
         return AttributeRisk(
             data=self.base.name,

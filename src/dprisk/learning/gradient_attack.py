@@ -1,8 +1,8 @@
 """What could somebody find out who sees every noisy gradient of a training? Measured in many trainings.
 
-The informed attacker of the papers knows all records but one, the weights and the noisy gradients of every step. It
-compares candidates for the last record by their exact likelihood. From the same trainings follow the risks for whatever
-it knows of the record beforehand.
+The informed attacker of the papers knows all records but one, the weights and the noisy gradients of every step, and
+which of those records were in each batch. It compares candidates for the last record by their exact likelihood. From
+the same trainings follow the risks for whatever it knows of the record beforehand.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from dprisk.attacks import OptimalAttack, SimplifiedAttack
-from dprisk.attacks.estimate import draw_records, measure_recorded
+from dprisk.attacks.estimate import checked, draw_records, measure_recorded
 from dprisk.auditing.certify.bets import advantage_lower_bound
 from dprisk.bounds.papers import rad_theorem_4_2, rad_theorem_5_1_second
 from dprisk.calibration import calibrate
@@ -30,7 +31,7 @@ from dprisk.learning.attack_answer import GradientAttack, Measured
 from dprisk.learning.channel import NoisyGradients, as_outputs
 from dprisk.learning.examples import Examples
 from dprisk.learning.randomness import streams
-from dprisk.learning.training import Evidence, Recipe, train
+from dprisk.learning.training import Evidence, Recipe, as_machine, train
 from dprisk.risks import WorstCase
 from dprisk.threat import Knowledge, Prior, Threat
 from dprisk.types import FloatArray, IntArray
@@ -44,7 +45,7 @@ class AttackInterrupted(KeyboardInterrupt):
     """Somebody stopped the trainings. Those that were done are in the file, if one was given."""
 
     def __init__(self, done: int, wanted: int, file: Path | None) -> None:
-        kept = f"; the same call goes on from {file}" if file is not None else ", and nothing was kept"
+        kept = f"; the same call goes on from {file}" if file is not None and done > 0 else ", and nothing was kept"
         super().__init__(f"Stopped after {done} of {wanted} trainings{kept}.")
 
 
@@ -61,7 +62,7 @@ def attack_gradients(
     prior: Prior | None = None,
     *,
     knows: str | Sequence[str] = KNOWLEDGE,
-    noise_multipliers: Sequence[float] | None = None,
+    noise_multipliers: float | Sequence[float] | None = None,
     runs: int = 1000,
     alpha: float = 0.01,
     delta: float = 1e-5,
@@ -76,17 +77,21 @@ def attack_gradients(
     """Train `runs` times with each noise multiplier (the recipe's, if none is given), attack, and measure.
 
     In each training the record is drawn from the `prior`, uniform over the candidates if left out. The attacker knows
-    nothing of it ("none"), its "label", or "all" of it. Intervals are each wrong with chance `alpha`. A run's value is
-    how likely its guess was to be right, given what was seen: it has the mean of guesses that were right, and varies
-    less. The same seed gives the same result on the same kind of device. Epsilons are told at `delta`. With a `file`,
-    trainings that are done are kept there every while, and the same call goes on from it.
+    all of `data`, and which of it was in each batch; of the record nothing ("none"), its "label", or "all" of it.
+
+    Intervals are each wrong with chance `alpha`. A run's value is how likely its guess was to be right, given what was
+    seen: it has the mean of guesses that were right, and varies less. The same seed gives the same result on the same
+    kind of device, but for rounding. Epsilons are told at `delta`. With a `file`, trainings that are done are kept
+    there every while, and the same call goes on from it.
     """
-    beliefs = Prior.uniform(len(candidates)) if prior is None else prior
-    require(beliefs.size == len(candidates), f"The prior is over {beliefs.size} records, not {len(candidates)}.")
-    runs = as_whole("runs", runs, least=2)
-    levels = [recipe.noise_multiplier] if noise_multipliers is None else [float(noise) for noise in noise_multipliers]
+    beliefs = _beliefs(prior, data, candidates)
+    (_, alpha), runs, seed = checked(None, alpha), as_whole("runs", runs, least=2), as_whole("seed", seed, least=0)
+    delta = as_number("delta", delta)
+    require(0 <= delta <= 1, f"delta must lie in [0, 1], got {delta:g}")
+    levels = _levels([recipe.noise_multiplier] if noise_multipliers is None else noise_multipliers)
     kinds = [knows] if isinstance(knows, str) else dict.fromkeys(knows)
     require(len(levels) > 0 and len(kinds) > 0, "Give at least one noise multiplier and one kind of knowledge.")
+    as_machine(device)
     threats = {name: _threat(beliefs, name, candidates) for name in kinds}
     drawn = draw_records(beliefs.weights, runs, 1, np.random.default_rng([seed, 1]))
     job = _Trainings(recipe, data, candidates, drawn, levels, seed, start, frozen, device, fast)
@@ -100,6 +105,26 @@ def attack_gradients(
             _measured(channel, name, threat, outputs, drawn, alpha, delta, seed) for name, threat in threats.items()
         ]
     return GradientAttack(tuple(measured), runs, alpha, delta, frozen)
+
+
+def _beliefs(prior: Prior | None, data: Examples, candidates: Examples) -> Prior:
+    for name, part in {"data": data, "candidates": candidates}.items():
+        require(isinstance(part, Examples), f"{name} must be Examples(inputs, labels), not {type(part).__name__}.")
+    require(len(candidates) > 1, "With one candidate there is nobody to compare it with: give two or more.")
+    beliefs = Prior.uniform(len(candidates)) if prior is None else prior
+    require(beliefs.size == len(candidates), f"The prior is over {beliefs.size} records, not {len(candidates)}.")
+    numbers, names = [str(number) for number in range(beliefs.size)], [str(label) for label in beliefs.labels or ()]
+    mixed = names != numbers and sorted(names) == sorted(numbers)
+    require(not mixed, f"Candidates are numbered from 0 in order, the prior has {', '.join(names)}: put it in order.")
+    require(beliefs.support_size > 1, "The prior is sure of one candidate, so that there is nothing to find out.")
+    return beliefs
+
+
+def _levels(given: Any) -> list[float]:
+    each = [as_number("A noise multiplier", noise) for noise in (given if np.ndim(given) else [given])]
+    told = f"Noise multipliers must be finite and above 0, got {each}: without noise the gradients tell everything."
+    require(all(0 < noise < math.inf for noise in each), told)
+    return each
 
 
 def _threat(prior: Prior, knows: str, candidates: Examples) -> Threat:
@@ -191,6 +216,9 @@ class _Trainings:
 
     def evidence(self, file: Path | None, progress: Progress | None) -> Evidence:
         wanted = len(self.levels) * self.drawn.size
+        if file is not None:
+            there = file.parent.is_dir()
+            require(there, f"There is no folder {file.parent} to keep {file.name} in.", InputFileError)
         parts = [] if file is None or not file.exists() else [self._kept(file)]
         done = sum(len(part.products) for part in parts)
         try:
@@ -237,6 +265,8 @@ class _Trainings:
         begun = self.recipe.model.start(streams(self.seed, [0], torch.device("cpu")))  # of a module, its own weights
         for part in self.start or begun:
             mark.update(np.asarray(part, dtype=np.float32).tobytes())
+        for part in self.recipe.model.fixed:
+            mark.update(part.detach().cpu().numpy().tobytes())
         return mark.hexdigest()
 
     def _keep(self, file: Path, evidence: Evidence) -> None:
@@ -247,11 +277,11 @@ class _Trainings:
 
     def _kept(self, file: Path) -> Evidence:
         try:
-            with np.load(file) as held:
+            with file.open("rb") as source, np.load(source) as held:
                 identity = str(held["identity"])
                 evidence = Evidence(held["log_likelihood"], held["products"], held["squares"])
-        except (OSError, ValueError, KeyError) as problem:
-            fail(f"{file} does not hold trainings: {problem}", InputFileError)
+        except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile):
+            fail(f"{file} does not hold trainings; give another file, or remove it.", InputFileError)
         if identity != self._identity():
             fail(f"{file} holds other trainings; give another file, or remove it to begin again.", InputFileError)
         return evidence

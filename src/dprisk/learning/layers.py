@@ -12,6 +12,7 @@ of many is one matrix product. It is never formed (Goodfellow 2015; Li et al. 20
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,11 +21,55 @@ from torch import Tensor
 from torch.nn import functional
 
 Weights = list[Tensor]  # of one layer: R x ... each
+ACTIVATIONS = {"relu": torch.relu, "elu": functional.elu, "tanh": torch.tanh, "sigmoid": torch.sigmoid}
 BLOCK = 1 << 26  # numbers of the gradients of filters that are formed at a time
 
 
+class Layer(ABC):
+    """A layer: derive from it for one without weights, from `Trainable` for one that learns."""
+
+    @abstractmethod
+    def forward(self, weights: Weights, entering: Tensor) -> tuple[Tensor, Any]:
+        """What leaves it, and what `backward` and the rest need to know of the way here."""
+
+    @abstractmethod
+    def backward(self, weights: Weights, kept: Any, leaving: Tensor) -> Tensor:
+        """The gradient by what entered, from that by what left."""
+
+
+class Trainable(Layer):
+    """A layer that learns. Of each example it knows what it kept and the gradient by what left, and needs no more."""
+
+    @property
+    @abstractmethod
+    def shapes(self) -> list[tuple[int, ...]]:
+        """The shapes of its weights."""
+
+    @property
+    @abstractmethod
+    def fan_in(self) -> int:
+        """How many numbers enter each that leaves: weights begin within one over its root."""
+
+    @property
+    @abstractmethod
+    def numbers(self) -> int:
+        """Numbers that are kept for one example."""
+
+    @abstractmethod
+    def square_norms(self, kept: Any, leaving: Tensor) -> Tensor:
+        """The square of the norm of each example's gradient by the weights, R x examples."""
+
+    @abstractmethod
+    def sums(self, kept: Any, leaving: Tensor) -> Weights:
+        """The sum of all examples' gradients by the weights."""
+
+    @abstractmethod
+    def products(self, direction: Weights, kept: Any, leaving: Tensor) -> Tensor:
+        """The inner product of each example's gradient with a direction, R x examples."""
+
+
 @dataclass(frozen=True)
-class Dense:
+class Dense(Trainable):
     """A matrix of weights and a bias."""
 
     inputs: int
@@ -40,7 +85,6 @@ class Dense:
 
     @property
     def numbers(self) -> int:
-        """Numbers that are kept for one example."""
         return 2 * self.outputs
 
     def forward(self, weights: Weights, entering: Tensor) -> tuple[Tensor, Tensor]:
@@ -74,7 +118,7 @@ def _squares(vectors: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Convolution:
+class Convolution(Trainable):
     """Filters of kernel x kernel on images of side x side, without padding, and a bias each.
 
     A filter has few weights and many places, so that forming its gradient for each example is cheaper than the norm by
@@ -100,7 +144,6 @@ class Convolution:
 
     @property
     def numbers(self) -> int:
-        """Numbers that are kept for one example."""
         return (self.fan_in + 3 * self.filters) * self.out**2
 
     def forward(self, weights: Weights, entering: Tensor) -> tuple[Tensor, Tensor]:
@@ -147,14 +190,13 @@ class Convolution:
 
 
 @dataclass(frozen=True)
-class Activation:
+class Activation(Layer):
     """A function of each number; "relu", "elu", "tanh" or "sigmoid"."""
 
     name: str
 
     def forward(self, weights: Weights, entering: Tensor) -> tuple[Tensor, Tensor]:
-        made = {"relu": torch.relu, "elu": functional.elu, "tanh": torch.tanh, "sigmoid": torch.sigmoid}[self.name]
-        leaving = made(entering)
+        leaving = ACTIVATIONS[self.name](entering)
         return leaving, leaving
 
     def backward(self, weights: Weights, kept: Tensor, leaving: Tensor) -> Tensor:
@@ -166,7 +208,7 @@ class Activation:
 
 
 @dataclass(frozen=True)
-class Pooling:
+class Pooling(Layer):
     """The largest number of each square of two by two; a last odd row or column is left out."""
 
     def forward(self, weights: Weights, entering: Tensor) -> tuple[Tensor, Any]:
@@ -180,7 +222,7 @@ class Pooling:
 
 
 @dataclass(frozen=True)
-class Flatten:
+class Flatten(Layer):
     """Images become vectors."""
 
     def forward(self, weights: Weights, entering: Tensor) -> tuple[Tensor, torch.Size]:
@@ -189,10 +231,6 @@ class Flatten:
     def backward(self, weights: Weights, kept: torch.Size, leaving: Tensor) -> Tensor:
         runs, channels, examples, height, width = kept
         return leaving.mT.reshape(runs, examples, channels, height, width).transpose(1, 2)
-
-
-Layer = Dense | Convolution | Activation | Pooling | Flatten
-Trainable = Dense | Convolution
 
 
 def start(layer: Trainable, uniform: Tensor) -> Weights:

@@ -13,10 +13,11 @@ from torch import Tensor
 from torch.func import functional_call, grad, vmap
 from torch.nn import functional
 
-from dprisk.errors import require
+from dprisk.errors import fail, require
 from dprisk.learning.networks import Gradients, Parameters
 from dprisk.learning.randomness import Streams
 
+UNFIT = (torch.nn.modules.dropout._DropoutNd, torch.nn.modules.batchnorm._BatchNorm, torch.nn.RReLU)
 Loss = Callable[[Tensor, Tensor], Tensor]  # outputs of the module and labels, of a batch of one -> a number
 
 
@@ -26,8 +27,7 @@ class OwnModel:
 
     The gradient of every example is formed, which takes ten times as long as a `Network` does, or longer, and far more
     memory; the numbers are the same. Every training begins with the weights that the module has now. What draws random
-    numbers or keeps something between calls (dropout, batch normalisation) does not go with gradients of single
-    examples.
+    numbers or looks at other examples (dropout, batch normalisation) is refused, unless `module.eval()` has fixed it.
     """
 
     module: torch.nn.Module
@@ -39,10 +39,20 @@ class OwnModel:
         wrapped = any(hasattr(part, "grad_sample") for part in self.module.parameters())
         require(not wrapped, "Opacus still watches this module: give what `to_standard_module()` of it returns.")
         require(len(self.shapes) > 0, "This module has no weights that are trained.")
+        for name, part in self.module.named_modules():
+            fixed = not part.training and getattr(part, "track_running_stats", True)
+            told = f"{type(part).__name__} ({name}) draws random numbers or mixes examples, so that no example has a"
+            require(
+                fixed or not isinstance(part, UNFIT), f"{told} gradient of its own: call module.eval() or leave it out."
+            )
 
     @property
     def _trained(self) -> dict[str, Tensor]:
         return {name: part for name, part in self.module.named_parameters() if part.requires_grad}
+
+    @property
+    def fixed(self) -> list[Tensor]:
+        return [part for name, part in self.module.state_dict().items() if name not in self._trained]
 
     @property
     def shapes(self) -> list[tuple[int, ...]]:
@@ -68,7 +78,14 @@ class OwnModel:
 
         own = 0 if labels.dim() == 2 else None  # the axis of the trainings, where examples are not shared
         each = vmap(vmap(grad(loss), in_dims=(None, 0, 0)), in_dims=(0, own, own))
-        found: dict[str, Tensor] = each(dict(zip(self._trained, parameters, strict=True)), inputs, labels)
+        try:
+            found: dict[str, Tensor] = each(dict(zip(self._trained, parameters, strict=True)), inputs, labels)
+        except torch.OutOfMemoryError:
+            raise
+        except (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError) as problem:
+            reason = str(problem).splitlines()[0]
+            told = f"examples of shape {tuple(inputs.shape[labels.dim() :])} and labels up to {int(labels.max())}"
+            fail(f"The gradient of this module cannot be taken, with {told}, one at a time: {reason}")
         return FormedGradients([found[name] for name in self._trained])
 
     def _called(self, weights: dict[str, Tensor], inputs: Tensor) -> Any:

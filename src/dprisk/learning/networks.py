@@ -12,10 +12,19 @@ import torch
 from torch import Tensor
 
 from dprisk.errors import as_whole, require
-from dprisk.learning.layers import Activation, Convolution, Dense, Flatten, Layer, Pooling, Trainable, start
+from dprisk.learning.layers import (
+    ACTIVATIONS,
+    Activation,
+    Convolution,
+    Dense,
+    Flatten,
+    Layer,
+    Pooling,
+    Trainable,
+    start,
+)
 from dprisk.learning.randomness import Streams
 
-ACTIVATIONS = ("relu", "elu", "tanh", "sigmoid")
 Parameters = list[Tensor]  # R x shape, for each shape of the model
 
 
@@ -39,6 +48,10 @@ class Model(Protocol):
     @property
     def shapes(self) -> list[tuple[int, ...]]:
         """The shapes of its weights."""
+
+    @property
+    def fixed(self) -> list[Tensor]:
+        """What it has besides, which no training changes."""
 
     @property
     def classes(self) -> int | None:
@@ -74,7 +87,7 @@ class Network:
     @property
     def trainable(self) -> list[Trainable]:
         """The layers that have weights."""
-        return [layer for layer in self.layers if isinstance(layer, Dense | Convolution)]
+        return [layer for layer in self.layers if isinstance(layer, Trainable)]
 
     @property
     def shapes(self) -> list[tuple[int, ...]]:
@@ -83,6 +96,10 @@ class Network:
     @property
     def numbers(self) -> int:
         return 3 * sum(layer.numbers for layer in self.trainable)
+
+    @property
+    def fixed(self) -> list[Tensor]:
+        return []
 
     @property
     def classes(self) -> int:
@@ -113,7 +130,7 @@ class Network:
         place = len(parameters)
         for number in range(len(self.layers) - 1, -1, -1):
             layer, weights = self.layers[number], []
-            if isinstance(layer, Dense | Convolution):
+            if isinstance(layer, Trainable):
                 place -= len(layer.shapes)
                 weights = parameters[place : place + len(layer.shapes)]
                 found.append((layer, kept[number], leaving))
@@ -124,7 +141,7 @@ class Network:
     def _forward(self, parameters: Parameters, inputs: Tensor) -> tuple[Tensor, list[Any]]:
         place, kept, passing = 0, [], inputs
         for layer in self.layers:
-            count = len(layer.shapes) if isinstance(layer, Dense | Convolution) else 0
+            count = len(layer.shapes) if isinstance(layer, Trainable) else 0
             passing, needed = layer.forward(parameters[place : place + count], passing)
             kept.append(needed)
             place += count

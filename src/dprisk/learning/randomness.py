@@ -1,8 +1,9 @@
 """A stream of random numbers for each training, so that none depends on which others it ran with.
 
-On a processor each training has a torch generator. On a GPU that would take a kernel for each training, so there a
-number is a hash of the training's key and of its place in the stream (splitmix64), for all trainings in one go. Either
-gives the same numbers for the same seed and training each time, but not the same as the other.
+On a processor each training has a torch generator, which reads 32 bits of its seed and no more. On a GPU that would
+take a kernel for each training, so there a number is a hash of the training's key and of its place in the stream
+(splitmix64), for all trainings in one go. Either gives the same numbers for the same seed and training each time, but
+not the same as the other.
 """
 
 import math
@@ -37,8 +38,9 @@ def quick(function: Callable[..., Tensor | list[Tensor]]) -> Callable[..., Any]:
 
 def streams(seed: int, runs: Sequence[int], device: torch.device, fast: bool = False) -> Streams:
     """The streams of the trainings with these numbers under a seed; `fast` ones are drawn by compiled code."""
-    keys = [int(key) for key in stream_keys(seed, runs)]
-    return GeneratorStreams(keys) if device.type == "cpu" else HashedStreams(keys, device, fast)
+    if device.type == "cpu":
+        return GeneratorStreams(generator_keys(seed, runs).tolist())
+    return HashedStreams(stream_keys(seed, runs).tolist(), device, fast)
 
 
 def stream_keys(seed: int, runs: Sequence[int]) -> npt.NDArray[np.uint64]:
@@ -50,11 +52,20 @@ def stream_keys(seed: int, runs: Sequence[int]) -> npt.NDArray[np.uint64]:
     return keys ^ (keys >> np.uint64(33))
 
 
+def generator_keys(seed: int, runs: Sequence[int]) -> npt.NDArray[np.uint32]:
+    """The same in 32 bits, as many as a torch generator reads: keys of 64 would soon agree in those that count."""
+    first = np.random.SeedSequence(seed).generate_state(1, np.uint32)
+    keys = first + np.asarray(runs, dtype=np.uint64).astype(np.uint32)
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):  # the finaliser of MurmurHash3
+        keys = (keys ^ (keys >> np.uint32(shift))) * np.uint32(factor)
+    return keys ^ (keys >> np.uint32(16))
+
+
 class GeneratorStreams:
-    """A torch generator for each training."""
+    """A torch generator for each training; keys are of 32 bits."""
 
     def __init__(self, keys: Sequence[int]) -> None:
-        self._generators = [torch.Generator().manual_seed(key - (1 << 63)) for key in keys]
+        self._generators = [torch.Generator().manual_seed(key) for key in keys]
 
     def uniform(self, count: int) -> Tensor:
         """Numbers from (0, 1); zero, which is possible in 24 bits, becomes the next."""

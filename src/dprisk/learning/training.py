@@ -27,6 +27,7 @@ from dprisk.types import FloatArray
 
 MASKED = 0.25  # from this sample rate on, gradients are taken of all examples and those outside the batch left out
 ON_PROCESSOR = 1 << 24  # numbers kept at a time: beyond it caches help no more
+CURES = "a smaller learning_rate, less noise, smaller inputs, or a loss that is always finite"
 Progress = Callable[[int, int], None]  # told of trainings done, trainings wanted
 
 
@@ -46,6 +47,9 @@ class Recipe:
     sample_rate: float = 1.0
 
     def __post_init__(self) -> None:
+        is_model = all(hasattr(self.model, name) for name in ("shapes", "start", "gradients"))
+        told = "A model is made by mlp or small_cnn, or by OwnModel of any torch module"
+        require(is_model, f"{told}; {type(self.model).__name__} is none of them.")
         as_whole("steps", self.steps)
         noise = as_number("noise_multiplier", self.noise_multiplier)
         require(0 <= noise < math.inf, f"noise_multiplier must be finite and at least 0, got {noise:g}")
@@ -121,34 +125,34 @@ def train(
 
     `own` has one more record for each training. Or `targets` has the number of one of the `candidates` for each, or -1
     for none; then the evidence on all candidates is gathered on the way. `runs` may be the numbers of the trainings: a
-    training's result follows from its number and the seed, whatever else is trained with it and in however large a
-    `chunk`. Each training begins with weights of its own, or with `start`, and stays there if it is `frozen`. Its noise
-    multiplier is the recipe's, unless `noise_multipliers` has one for each.
+    training's random numbers follow from its number and the seed, whatever else is trained with it and in however large
+    a `chunk`. So does its result, but for rounding: sums are taken in another order, and weights agree to about 1e-5,
+    not to the last bit. Each training begins with weights of its own, or with `start`, and stays there if it is
+    `frozen`. Its noise multiplier is the recipe's, unless `noise_multipliers` has one for each.
 
     `fast` is for a GPU: code is compiled, which takes a minute at first, and sums over `data` are taken in TF32. The
     gradients of the one record and the evidence stay in single precision, sums over steps in double.
     """
-    numbers = list(range(as_whole("runs", runs))) if not isinstance(runs, Sequence) else list(runs)
-    machine = _machine(device)
+    numbers = [as_whole("The number of a training", run, least=0) for run in _listed(runs)]
+    as_whole("seed", seed, least=0)
+    require(len(data) > 0, "There must be an example to learn from.")
+    machine = as_machine(device)
     require(not fast or machine.type == "cuda", f"`fast` is for a GPU, and device is {device!r}: leave it out.")
     job = _Job(recipe, data, own, candidates, machine, frozen, fast)
     which = _targets(targets, candidates, own, len(numbers))
-    noise = np.broadcast_to(recipe.noise_multiplier if noise_multipliers is None else noise_multipliers, len(numbers))
-    require(
-        candidates is None or bool(np.all(noise > 0)),
-        "Without noise the gradients tell everything: noise_multiplier must be above 0.",
-    )
+    noise = _noises(recipe, noise_multipliers, len(numbers), candidates is not None)
     step = chunk or _chunk(recipe, job.width, machine)
     parts = []
     for first in range(0, len(numbers), step):
         now = slice(first, min(first + step, len(numbers)))
         told = progress and partial(_told, progress, now, len(numbers))
-        made = streams(seed, numbers[now], machine, job.fast)
+        made = streams(int(seed), numbers[now], machine, job.fast)
         parts.append(job.run(made, which[now], noise[now], now, start, told))
     weights = [torch.cat(parts_of) for parts_of in zip(*(part for part, _ in parts), strict=True)]
     finite = all(bool(torch.isfinite(part).all()) for part in weights)
-    require(finite, "The weights grew beyond all numbers: take a smaller learning_rate or less noise.")
     gathered = [evidence for _, evidence in parts if evidence is not None]
+    finite = finite and all(bool(np.isfinite(told.log_likelihood).all()) for told in gathered)
+    require(finite, f"Weights or gradients grew beyond all numbers: take {CURES}.")
     return Trained(recipe, weights, Evidence.joined(gathered) if gathered else None)
 
 
@@ -156,14 +160,29 @@ def _told(progress: Progress, now: slice, runs: int, part: float) -> None:
     progress(now.start + int(part * (now.stop - now.start)), runs)
 
 
-def _machine(device: str) -> torch.device:
+def _listed(runs: int | Sequence[int]) -> Sequence[int]:
+    return runs if isinstance(runs, Sequence) else range(as_whole("runs", runs))
+
+
+def _noises(recipe: Recipe, given: npt.ArrayLike | None, runs: int, attacked: bool) -> FloatArray:
+    noise = np.asarray(recipe.noise_multiplier if given is None else given, dtype=float)
+    fits = noise.shape in ((), (runs,)) and bool(np.all((noise >= 0) & (noise < math.inf)))
+    require(fits, f"`noise_multipliers` are {runs} finite numbers of at least 0, one for each training.")
+    told = "Without noise the gradients tell everything: noise_multiplier must be above 0."
+    require(not attacked or bool(np.all(noise > 0)), told)
+    return np.broadcast_to(noise, runs)
+
+
+def as_machine(device: str) -> torch.device:
+    """The processor, or a GPU that is there."""
+    kind = str(device).partition(":")[0]
+    require(kind in ("cpu", "cuda"), f"device must be cpu or cuda, got {device!r}.")
     try:
         machine = torch.device(device)
         torch.empty(0, device=machine)
-        require(machine.type in ("cpu", "cuda"), f"device must be cpu or cuda, got {device!r}.")
     except (RuntimeError, AssertionError) as problem:
-        reason = str(problem).splitlines()[0]
-        fail(f"There is no device {device!r} here: {reason} Leave it out to compute on the processor.")
+        reason = str(problem).splitlines()[0].rstrip(".")
+        fail(f"There is no device {device!r} here ({reason}). Leave it out to compute on the processor.")
     return machine
 
 
