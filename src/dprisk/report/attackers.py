@@ -73,7 +73,7 @@ def _bounds(faced: Faced) -> list[Block]:
         elif it.population is not None:
             told = "vacuous: it excludes nothing" if it.population.is_vacuous else "on success, not on the advantage"
             share = words.shown(it, "success")
-            rows.append((words.about_whom(faced, it), f"Population bound, {told}", share, it.population.source))
+            rows.append((words.about_whom(faced, it), f"Population bound, {told}", share, RULES["population"].source))
     head = ("target", "how", "at most", "who proved it")
     return [Table("Exact values and bounds side by side", head, tuple(rows), (2,))] if rows else []
 

@@ -185,6 +185,9 @@ def _answer(faced: Faced, it: Answered) -> dict[str, Any]:
         told |= {"tpr": it.rate, "fpr": faced.attacker.fpr}
     if it.population is not None:
         told["population"] = it.population.to_dict()
+    if it.many is not None:
+        names = ("at_most", "people", "without_release", "alpha")
+        told["many"] = {name: it.many.numbers[name] for name in names}
     if it.exposed:
         told["exposed"] = [
             {"record": words.record(faced, it, one.record), "advantage": one.advantage, "prior": one.prior}

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from dprisk.population import AtMost
 from dprisk.risks import Risk, WorstCase
-from dprisk.rounding import plain, round_number_of_people, significant_down, significant_up
+from dprisk.rounding import plain, round_number_of_people, significant_down, significant_up, sure
 from dprisk.taxonomy import Answered, Faced, Kept
 from dprisk.threat.prior import written
 
@@ -21,6 +22,7 @@ def about_whom(faced: Faced, it: Answered) -> str:
         "risk": "Anybody, drawn at random",
         "rate": "Recognising who took part",
         "nothing": "Anybody",
+        "many": f"All of {faced.model.people or 1:,} people at once",
         "population": f"One guess for all of {faced.model.people or 1:,} people",
         "record": "The most exposed person",
     }.get(asked.kind, "")
@@ -105,6 +107,9 @@ def shown(it: Answered, which: str) -> str:
             "baseline": plain(it.population.baseline),
             "success": f"<= {significant_up(it.population.some, 4)}",
         }.get(which, "")
+    if it.many is not None:
+        told = {"baseline": it.many.without_release, "success": it.many.at_most}
+        return f"<= {told[which]:,} people" if which in told else ""
     if it.question.kind == "record" and it.exposed:
         one = it.exposed[0]
         rows = {name: value for name, value, _ in one.rows}
@@ -178,6 +183,8 @@ def how(it: Answered) -> str:
     """How the numbers were found, in a few words."""
     if it.question.kind == "nothing":
         return "by definition"
+    if it.many is not None:
+        return f"bound, {sure(it.many.alpha)}"
     if it.question.kind in ("rate", "population"):
         return "bound"
     if it.is_estimate:
@@ -205,6 +212,8 @@ def sentence(faced: Faced, it: Answered) -> str:
         return f"Where {wrong} who did not take part are taken for participants, {told}."
     if it.population is not None:
         return population_sentence(it)
+    if it.many is not None:
+        return many_sentence(it.many, asked.goal == "reconstruction" and faced.attacker.within is None)
     if asked.kind == "record":
         one = it.exposed[0]
         plain_label = it.threat is not None and it.threat.prior.labels is None
@@ -232,6 +241,20 @@ def population_sentence(it: Answered) -> str:
     best = f"; for up to {found.people_at_best:,} people some epsilon would" if found.people_at_best else ""
     luck = "almost surely" if found.baseline > 0.9999 else f"in {100 * found.baseline:.3g} % of cases"
     return f"{told}At no epsilon would it: without any release the commonest record matches somebody {luck}{best}."
+
+
+def many_sentence(found: AtMost, whole: bool) -> str:
+    """About how many people guesses are right at once, where each guess is about the `whole` record or part of it."""
+    people, most, luck = found.targets.people, found.at_most, found.without_release
+    does = "reconstructs" if whole else "is right about"
+    if most >= people:
+        told = f"the promise does not rule out that somebody {does} all of these {people:,} records"
+    else:
+        told = f"no attacker {does} more than {most:,} of these {people:,} records ({sure(found.alpha)})"
+    return (
+        f"If the records are independent of each other and as common as the file says, {told}; without the release it "
+        f"would be at most {luck:,}."
+    )
 
 
 def exact_or_bounds(it: Answered) -> list[tuple[str, str, str]]:

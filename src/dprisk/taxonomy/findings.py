@@ -16,10 +16,11 @@ from dprisk.conversions import true_positive_rate
 from dprisk.errors import DpriskError, TooLargeError
 from dprisk.guarantees import Guarantee
 from dprisk.mechanisms import Mechanism
+from dprisk.population import AtMost
 from dprisk.risks import Assessment, RecordRisk, Risk, at_most
 from dprisk.search import Found, weakest
 from dprisk.taxonomy.model import Attacker, ThreatModel
-from dprisk.taxonomy.population import Population, population
+from dprisk.taxonomy.population import Population, how_many, population
 from dprisk.taxonomy.rules import Question, questions
 from dprisk.taxonomy.setting import Setting, setting_of
 from dprisk.taxonomy.threats import facing
@@ -61,6 +62,7 @@ class Answered:
     exposed: tuple[RecordRisk, ...] = ()
     rate: float | None = None
     population: Population | None = None
+    many: AtMost | None = None
     reason: str = ""
     kept: Kept | str | None = None
     curve: tuple[tuple[float, float], ...] = ()
@@ -145,12 +147,8 @@ def _answered(model: ThreatModel, setting: Setting, attacker: Attacker, asked: Q
     if asked.kind == "rate":
         rate = true_positive_rate(setting.guarantee(asked.records), attacker.fpr or 0.0)
         return Answered(asked, threat, rate=min(1.0, rate))
-    if asked.kind == "population":
-        try:
-            found = population(setting.guarantee(asked.records), threat, model.people or 1)
-        except DpriskError as problem:
-            return Answered(replace(asked, kind="not covered"), reason=str(problem).rstrip("."))
-        return Answered(asked, threat, population=found)
+    if asked.kind in ("population", "many"):
+        return _of_people(setting.guarantee(asked.records), threat, model.people or 1, asked)
     asked = replace(asked, at_most=asked.at_most or (setting.is_of_many and "distributional" in asked.rules))
     risk = assess(_seen(setting, attacker, setting.subject, asked.records), threat)
     exposed = () if threat.has_numbers else _exposed(risk, attacker, threat)
@@ -161,6 +159,15 @@ def _answered(model: ThreatModel, setting: Setting, attacker: Attacker, asked: Q
     if attacker.tolerance is None:
         return told
     return replace(told, kept=_turning(setting, attacker, told).kept(attacker.tolerance))
+
+
+def _of_people(promised: Guarantee, threat: Threat, people: int, asked: Question) -> Answered:
+    try:
+        if asked.kind == "many":
+            return Answered(asked, threat, many=how_many(promised, threat, people))
+        return Answered(asked, threat, population=population(promised, threat, people))
+    except DpriskError as problem:
+        return Answered(replace(asked, kind="not covered"), reason=str(problem).rstrip("."))
 
 
 def _turning(setting: Setting, attacker: Attacker, it: Answered) -> _Turning:
