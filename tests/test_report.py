@@ -326,10 +326,12 @@ def test_the_command_writes_it(
     code, told, _ = run(capsys, monkeypatch, "report", str(EXAMPLES / "clinic.toml"), "--out", str(out))
     assert code == 0
     assert told.splitlines() == [
-        "Health insurer: taking part adds 322 of 1000 (anybody, drawn at random). Above the tolerance of 50 of 1000.",
-        "Former partner: taking part adds 383 of 1000 (one chosen person: HIV). Above the tolerance of 50 of 1000.",
-        "Journalist: taking part adds at most 323 of 1000 (anybody, drawn at random). Not shown to be within the "
-        "tolerance of 100 of 1000.",
+        "Health insurer is right about 322 more of 1000 people who took part than of those who did not (anybody, drawn "
+        "at random). Above the tolerance of 50 of 1000.",
+        "Former partner says yes to 383 more of 1000 people with the record it looks for than of people at random (one "
+        "chosen person: HIV). Above the tolerance of 50 of 1000.",
+        "Journalist recognises at most 323 more of 1000 people who took part than of those who did not (anybody, drawn "
+        "at random). Not shown to be within the tolerance of 100 of 1000.",
         f"Wrote {out}.",
     ]
     assert "A clinic asks its patients for a diagnosis" in out.read_text()

@@ -549,7 +549,10 @@ BROKEN: dict[str, tuple[Any, str]] = {
         ),
         r"stands for 96 attacks, at most 64",
     ),
-    "no number": (small(crafter__people=True), r"`crafter, people` is a whole number of at least 1, got True"),
+    "no number": (
+        small(crafter__people=True),
+        r"`crafter, people` is a whole number from 1 to 10,000,000,000, got True",
+    ),
 }
 TEXTS_BROKEN: dict[str, tuple[bytes, str]] = {
     "broken TOML": (b'title = "x"\nrelease = = 3', r"cannot be read as TOML: .*line 2"),

@@ -83,8 +83,7 @@ class Report(Answer):
                 parts = [words.sentence(one, it) for it in one.covered] or ["not covered."]
                 told.append(f"{one.attacker.name}: {' '.join(parts)}")
             else:
-                gain = f"taking part adds {words.adds(worst)} ({words.lowered(words.about_whom(one, worst))})"
-                told.append(f"{one.attacker.name}: {gain}. {words.verdict(one, worst)}")
+                told.append(f"{one.attacker.name} {words.gain(one, worst)}. {words.verdict(one, worst)}")
         return told
 
     @property

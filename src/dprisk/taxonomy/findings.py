@@ -18,6 +18,7 @@ from dprisk.guarantees import Guarantee
 from dprisk.mechanisms import Mechanism
 from dprisk.population import AtMost
 from dprisk.risks import Assessment, RecordRisk, Risk, at_most
+from dprisk.rounding import significant_down, significant_up
 from dprisk.search import Found, weakest
 from dprisk.taxonomy.model import Attacker, ThreatModel
 from dprisk.taxonomy.population import Population, how_many, population
@@ -41,6 +42,12 @@ class Kept:
     parameter: Parameter
     found: Found
     cost: tuple[tuple[str, float, float], ...]
+    shown: str  # the number, to three digits on the safe side; to all of them where three do not keep the tolerance
+
+    @property
+    def is_uneven(self) -> bool:
+        """Whether more noise need not be better."""
+        return self.parameter.jumps or self.parameter.wavers
 
     @property
     def value(self) -> float | None:
@@ -204,7 +211,16 @@ class _Turning:
                 found = weakest(template, self.advantage, tolerance)
         except DpriskError as problem:
             return str(problem)
-        return Kept(tolerance, template.parameter, found, () if found.unlimited else self._cost(found))
+        cost = () if found.unlimited else self._cost(found)
+        return Kept(tolerance, template.parameter, found, cost, self._shown(found, tolerance))
+
+    def _shown(self, found: Found, tolerance: float) -> str:
+        template = self.setting.template
+        knob = template.parameter
+        short = significant_down(found.value, 3) if knob.rises else significant_up(found.value, 3)
+        if found.unlimited or not (knob.jumps or knob.wavers):
+            return short
+        return short if self.advantage(template.with_parameter(float(short))) <= tolerance else repr(found.value)
 
     def _cost(self, found: Found) -> tuple[tuple[str, float, float], ...]:
         now, then = (_error(it) for it in (self.setting.subject, found.subject))
