@@ -445,6 +445,7 @@ def test_the_population_bound_says_when_it_says_something() -> None:
     assert population(ApproxDP(1.0, 1e-9), threat, 100).some == pytest.approx(found.some, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_how_many_of_all_people_are_found_out_is_that_of_the_population_room(tmp_path: Path) -> None:
     """With 95 % confidence: for pure and approximate DP, next to the one guess about anybody."""
     for guarantee, subject in (({}, PureDP(1.0)), ({"delta": 1e-6}, ApproxDP(1.0, 1e-6))):
@@ -549,6 +550,11 @@ BROKEN: dict[str, tuple[Any, str]] = {
         ),
         r"stands for 96 attacks, at most 64",
     ),
+    "too many records": (
+        small(crafter__records_per_unit=10**6),
+        r"records_per_unit` is a whole number from 1 to 10,000",
+    ),
+    "too often": (small(release__times=10**9), r"`release, times` is a whole number from 1 to 100,000, got 1000000000"),
     "no number": (
         small(crafter__people=True),
         r"`crafter, people` is a whole number from 1 to 10,000,000,000, got True",

@@ -103,7 +103,7 @@ def group_of(alpha: FloatArray, beta: FloatArray, size: int) -> Knots:
 
 
 def _one_after_the_other(first: Knots, then: Knots) -> Knots:
-    """Two curves 1 - f, one after the other: straight between bends of the first, and what leads to one of the other."""
+    """Two curves 1 - f, one after the other: straight between bends of the first, and what leads to bends."""
     places, reached = first
     both = np.union1d(places, np.interp(then[0], reached, places))
     return both, np.interp(np.interp(both, places, reached), *then)

@@ -45,10 +45,11 @@ def _tolerated(faced: list[Faced]) -> list[Block]:
         return []
     over = [it for it in asked if any(words.keeps(it, one) is False for one in it.covered)]
     compared = f"{len(asked)} attackers" if len(asked) == len(faced) else f"the {len(asked)} whose gain can be compared"
+    alone = "The attacker" if len(faced) == 1 else asked[0].attacker.name
     if over:
-        who = "The attacker" if len(faced) == 1 else f"{len(over)} of {compared}"
+        who = alone if len(asked) == 1 else f"{len(over)} of {compared}"
         return [Paragraph(f"{who} may gain more than is tolerated. {words.remedy(faced)}".strip(), "bad")]
-    who = "The attacker stays" if len(faced) == 1 else f"All of {compared} stay"
+    who = f"{alone} stays" if len(asked) == 1 else f"All of {compared} stay"
     covered = ", in what is covered" if any(it.not_covered for it in asked) else ""
     return [Paragraph(f"{who} within what is tolerated{covered}.", "good")]
 
