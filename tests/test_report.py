@@ -313,8 +313,8 @@ def test_a_count_of_all_people_is_said_beside_the_one_guess(tmp_path: Path) -> N
     told = f"no attacker reconstructs more than {most.at_most} of these 100 records (95 % confidence); without the"
     assert told in found.to_html()
     assert "One guess matches at least one of 100 people" in found.to_html()
-    row = next(row for row in found.rows if row[1] == "All of 100 people at once")
-    assert row[2:5] == (f"<= {most.without_release} people", f"<= {most.at_most} people", "")
+    row = next(row for row in found.rows if row[1] == "How many of 100 people")
+    assert row[2:5] == (f"<= {most.without_release}", f"<= {most.at_most}", "")
     answers = json.loads(found.to_json())["attackers"][0]["answers"]
     assert [it["many"]["at_most"] for it in answers if "many" in it] == [most.at_most]
     weak = made(tmp_path, release={"guarantee": "pure", "epsilon": 30.0}, **changes)

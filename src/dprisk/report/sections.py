@@ -8,6 +8,8 @@ from dprisk.report import words
 from dprisk.report.blocks import Block, Bullets, Card, Figure, Heading, Matrix, Paragraph, Table, Tone
 from dprisk.report.drawings import NARROW, WIDE, Axis, Bar, bars, taxonomy
 from dprisk.report.nist import likelihood, risk_level
+from dprisk.risks import Risk
+from dprisk.rounding import sure
 from dprisk.taxonomy import DIMENSIONS, RULES, Faced
 from dprisk.taxonomy.keys import LEVELS
 
@@ -69,6 +71,13 @@ def _card(faced: Faced) -> Card:
     return Card(name, words.adds(worst), unit, tone, words.verdict(faced, worst), tuple(lines), anchor(faced))
 
 
+def _brackets(faced: list[Faced]) -> str:
+    """What the brackets after an estimate are, where there is one."""
+    found = [it.risk.estimate for one in faced for it in one.covered if isinstance(it.risk, Risk) and it.is_estimate]
+    alphas = {it.alpha for it in found if it is not None}
+    return "".join(f" Brackets tell where an estimate lies, at {sure(alpha)}." for alpha in sorted(alphas))
+
+
 def side_by_side(faced: list[Faced]) -> list[Block]:
     """All attackers with their numbers, and a bar for each."""
     rows, drawn = [], []
@@ -84,7 +93,7 @@ def side_by_side(faced: list[Faced]) -> list[Block]:
                 )
     head = ("attacker and target", "baseline", "success", "advantage", "how found", "keeps the tolerance")
     table = Table("All attackers side by side", head, tuple(rows), (1, 2, 3))
-    blocks: list[Block] = [Heading(2, "Attackers side by side", "side-by-side"), Paragraph(NUMBERS)]
+    blocks: list[Block] = [Heading(2, "Attackers side by side", "side-by-side"), Paragraph(NUMBERS + _brackets(faced))]
     if not drawn:
         return [*blocks, table]
     alt = "Bars of what taking part adds: " + "; ".join(f"{bar.who}, {bar.label}: {bar.shown}" for bar in drawn) + "."

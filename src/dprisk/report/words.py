@@ -23,7 +23,7 @@ def about_whom(faced: Faced, it: Answered) -> str:
         "risk": "Anybody, drawn at random",
         "rate": "Recognising who took part",
         "nothing": "Anybody",
-        "many": f"All of {faced.model.people or 1:,} people at once",
+        "many": f"How many of {faced.model.people or 1:,} people",
         "population": f"One guess for all of {faced.model.people or 1:,} people",
         "record": "The most exposed person",
     }.get(asked.kind, "")
@@ -141,7 +141,7 @@ def _of_people(it: Answered) -> dict[str, str]:
         return {"baseline": plain(it.population.baseline), "success": some}
     assert it.many is not None
     counted = {"baseline": it.many.without_release, "success": it.many.at_most}
-    return {which: f"<= {most:,} people" for which, most in counted.items()}
+    return {which: f"<= {most:,}" for which, most in counted.items()}
 
 
 def upper(it: Answered) -> float:
