@@ -214,6 +214,15 @@ def test_different_guarantees_compose() -> None:
         PureDP(1.0, "add-remove").compose(PureDP(1.0))
 
 
+def _step_by_step(alpha: FloatArray, beta: FloatArray, size: int) -> float:
+    """The total variation of so many steps along a curve, by going along it on a fine grid."""
+    places = np.linspace(0, 1, 200_001)
+    reached = places
+    for _ in range(size):
+        reached = 1 - np.interp(reached, alpha, beta)
+    return float(np.max(reached - places))
+
+
 def test_groups_are_several_steps() -> None:
     assert PureDP(0.5).for_groups(3) == PureDP(1.5)
     assert PureDP(0.5, "add-remove").for_groups(2).to_replace_one() == PureDP(2.0)
@@ -228,6 +237,9 @@ def test_groups_are_several_steps() -> None:
     with pytest.raises(DpriskError, match="needs an order of at least 8; this one has 4 at most"):
         RenyiDP([4.0], [0.1]).for_groups(4)
     # Steps along a curve, exact for a Gaussian one and for the corners of an approximate one.
+    for size in (2, 3, 7, 12):  # pure DP has two straight pieces: what is doubled is what is taken step by step
+        by_curve = TradeOff(*PureDP(0.1).knots, linear=True).for_groups(size)
+        assert by_curve.total_variation == pytest.approx(_step_by_step(*PureDP(0.1).knots, size), abs=2e-6)
     curve = TradeOff(*GaussianDP(0.5).knots, linear=True).for_groups(4)
     gap = GaussianDP(2.0).tradeoff(ALPHA) - curve.tradeoff(ALPHA)
     assert np.all((gap > -1e-9) & (gap < 1e-3))

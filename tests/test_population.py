@@ -371,6 +371,10 @@ def test_the_frameworks_side_by_side() -> None:
 
 def test_one_guess_about_many_strangers() -> None:
     found = match_somebody(1.0, 0.001, 100)
+    for delta in (0.0, 1e-6, 1e-3):
+        named = with_delta(1.0, delta, Targets(np.full(100, 0.001)), 1)
+        assert match_somebody(ApproxDP(1.0, delta), 0.001, 100).somebody == pytest.approx(named, rel=1e-9)
+    assert match_somebody(ApproxDP(1.0, 1e-13), 1e-12, 10**10).somebody == pytest.approx(0.0268, abs=2e-3)
     assert found.somebody == pytest.approx(1 - (1 - leakage.posterior(1.0, 0.001)) ** 100)
     assert found.somebody < found.published()["somebody"] == pytest.approx(0.1 * math.e)
     assert found.given_one < found.published()["given_one"]

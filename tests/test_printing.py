@@ -17,8 +17,9 @@ import pytest
 
 from dprisk import GRR, Prior, PureDP, Threat, assess, audit, calibrate
 from dprisk.answers import Answer
-from dprisk.cli.printing import print_table, visible
+from dprisk.cli.printing import print_table
 from dprisk.cli.progress import waiting
+from dprisk.letters import visible
 from dprisk.rounding import significant_down, significant_up
 from tests.test_cli import run
 

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from dprisk import GRR, Prior, PureDP, Threat, assess, audit, calibrate
+from dprisk import GRR, OLH, ApproxDP, Prior, PureDP, Threat, assess, audit, calibrate
 from dprisk.cli import main
 from dprisk.errors import DpriskError
+from dprisk.population import Targets, at_most
 from dprisk.report import Report, make_report, read_audit
-from dprisk.report.blocks import Figure, Table
+from dprisk.report.blocks import Card, Figure, Heading, Paragraph, Table
 from dprisk.report.nist import likelihood, risk_level
 from dprisk.report.svg import wrapped
 from dprisk.rounding import plain, significant_down, significant_up
@@ -206,7 +207,7 @@ def contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(2)> | ** ` [x](javascript:alert(3)) \x1b[31m'
+HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(2)> | ** ` [x](javascript:alert(3)) \x1b[31m \u202e'
 
 
 def test_text_of_users_stays_text(tmp_path: Path) -> None:
@@ -225,9 +226,99 @@ def test_text_of_users_stays_text(tmp_path: Path) -> None:
     parsed = Tables(page)
     assert not {"script", "img"} & set(parsed.tags)
     assert not [it for it in parsed.attributes if it[1].startswith("on") or "javascript" in it[2]]
+    assert "\\x1b[31m" in page
+    assert "\u202e" not in page + found.to_markdown()
     text = found.to_markdown().split("```")[0]
     assert not re.search(r"(?<!\\)<", text)
     assert not re.search(r"(?<!\\)\]\(", text)
+
+
+def made(folder: Path, **changes: Any) -> Report:
+    path = folder / "x.json"
+    path.write_text(json.dumps(small(**changes)))
+    return make_report(read_threat_model(path))
+
+
+def in_short(found: Report) -> list[str]:
+    """What the summary says before its cards."""
+    told = [it.text for it in found.blocks if isinstance(it, Heading | Paragraph)]
+    return told[told.index("In short") + 1 : told.index("Attackers side by side")]
+
+
+def test_nobody_is_called_found_out_whom_no_report_gives_away(tmp_path: Path) -> None:
+    """A rare record: nearly all who have it get a yes, and nearly nobody who gets one has it."""
+    prior = {"rare": 1e-6, "common": 1 - 1e-6}
+    changes = {"universe": {"prior": prior}, "attacker__target_source": "chosen", "attacker__tolerance": 0.05}
+    found = made(tmp_path, release={"guarantee": "pure", "epsilon": 7.0}, **changes)
+    (card,) = (it for it in found.blocks if isinstance(it, Card))
+    assert "found out" not in card.unit
+    assert "more people with the record it looks for get a yes" in card.unit
+    assert "though no report makes it more than 0.11 % sure" in card.sentences[0]
+    assert "says yes to at most 999 more of 1000 people with the record it looks for" in found.sentence()
+    nearly = made(tmp_path, release={"guarantee": "pure", "epsilon": 20.8}, **changes)
+    assert "than 99.91 % sure" in nearly.to_markdown()
+    assert "100 % sure" not in nearly.to_markdown()
+
+
+def test_comfort_is_told_only_of_who_was_compared(tmp_path: Path) -> None:
+    safe = small(release={"mechanism": "grr", "epsilon": 0.01}, attacker__tolerance=0.05)
+    path = tmp_path / "x.json"
+    other = safe["attacker"][0] | {"name": "Another", "goal": "singling-out"}
+    third = safe["attacker"][0] | {"name": "Third", "metric": ["exact-match", "mean-squared-error"]}
+    cases: list[tuple[list[dict[str, Any]], list[str]]] = [
+        (safe["attacker"], ["The attacker stays within what is tolerated."]),
+        ([third], ["The attacker stays within what is tolerated, in what is covered."]),
+        (
+            [*safe["attacker"], other],
+            [
+                "Somebody stays within what is tolerated.",
+                "Nothing here says whether the tolerance is kept: Another.",
+            ],
+        ),
+    ]
+    for attackers, told in cases:
+        path.write_text(json.dumps(safe | {"attacker": attackers}))
+        assert in_short(make_report(read_threat_model(path)))[: len(told)] == told
+
+
+def test_who_sees_what_is_computed_on_the_way_is_told_of_beside_the_numbers(tmp_path: Path) -> None:
+    told = "only if the promise covers that too"
+    assert told in made(tmp_path, attacker__access="whitebox").to_html()
+    assert told not in made(tmp_path).to_html()
+
+
+def test_a_printed_epsilon_keeps_the_tolerance_even_where_the_risk_jumps(tmp_path: Path) -> None:
+    """At epsilon 3.4897 hashing takes one value more than at 3.48, and risks less."""
+    tolerance = 0.3756281407035176
+    universe, release = {"prior": "uniform", "size": 10}, {"mechanism": "olh", "epsilon": 1.0}
+    found = made(tmp_path, universe=universe, release=release, attacker__tolerance=tolerance)
+    kept = found.faced[0].answers[0].kept
+    assert isinstance(kept, Kept)
+    threat = Threat(Prior.uniform(10))
+    assert assess(OLH(10, float(kept.shown)), threat).advantage <= tolerance
+    assert assess(OLH(10, float(significant_down(kept.found.value, 3))), threat).advantage > tolerance
+    assert "or less" not in found.rows[0][-1]
+
+
+def test_a_release_without_noise_has_a_report(tmp_path: Path) -> None:
+    page = Tables(made(tmp_path, release={"mechanism": "grr", "epsilon": 800.0}, attacker__tolerance=0.05).to_html())
+    (row,) = page.tables["What that costs in accuracy"]
+    assert (row["now"], row["times as much"]) == ("0", "")
+
+
+def test_a_count_of_all_people_is_said_beside_the_one_guess(tmp_path: Path) -> None:
+    changes = {"universe": {"prior": "uniform", "size": 1000}, "crafter__people": 100}
+    found = made(tmp_path, release={"guarantee": "approx", "epsilon": 1.0, "delta": 1e-6}, **changes)
+    most = at_most(ApproxDP(1.0, 1e-6), Targets.uniform(100, values=1000))
+    told = f"no attacker reconstructs more than {most.at_most} of these 100 records (95 % confidence); without the"
+    assert told in found.to_html()
+    assert "One guess matches at least one of 100 people" in found.to_html()
+    row = next(row for row in found.rows if row[1] == "How many of 100 people")
+    assert row[2:5] == (f"<= {most.without_release}", f"<= {most.at_most}", "")
+    answers = json.loads(found.to_json())["attackers"][0]["answers"]
+    assert [it["many"]["at_most"] for it in answers if "many" in it] == [most.at_most]
+    weak = made(tmp_path, release={"guarantee": "pure", "epsilon": 30.0}, **changes)
+    assert "does not rule out that somebody reconstructs all of these 100 records" in weak.to_html()
 
 
 def test_a_record_of_a_table_is_told_by_its_columns_and_bands(tmp_path: Path) -> None:
@@ -295,11 +386,21 @@ def test_an_audit_stands_beside_what_is_proved(tmp_path: Path) -> None:
     assert rows["certified from below, by runs of the code"] == f">= {significant_down(found.certified, 4)}"
     assert rows["proved from above, for what the file describes"] == "<= 2"
     assert "An audit that finds nothing proves nothing" in page
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"epsilon_certified": 2.5, "verdict": "violated"}))
+    assert "Audited was noisy. This page cannot tell" in page
+    weaker = json.loads(path.read_text()) | {"claim": 5.0}
+    path.write_text(json.dumps(weaker))
+    assert "code that keeps the one may break the other" in make_report(model, read_audit(path)).to_html()
+    path.write_text(json.dumps(weaker | {"claim": 2.0, "neighbours": "add-remove"}))
+    left_out = Tables(make_report(model, read_audit(path)).to_html()).tables
+    (held,) = (held for name, held in left_out.items() if name.endswith("when one record is added or left out"))
+    assert held[1]["epsilon"] == "none"
+    path.write_text(json.dumps(weaker | {"epsilon_certified": 2.5, "verdict": "violated"}))
     assert "the code that was audited is not that release" in make_report(model, read_audit(path)).to_html()
 
 
-@pytest.mark.parametrize("change", [{"verdict": "fine"}, {"epsilon_certified": "x"}, {"claim": None}, {"sentence": 3}])
+@pytest.mark.parametrize(
+    "change", [{"verdict": "fine"}, {"epsilon_certified": "x"}, {"claim": None}, {"sentence": 3}, {"neighbours": "x"}]
+)
 def test_what_is_no_audit_is_refused(tmp_path: Path, change: dict[str, Any]) -> None:
     whole = {"verdict": "violated", "epsilon_certified": 1, "claim": 1, "delta": 0, "alpha": 0.01, "sentence": "x"}
     path = tmp_path / "audit.json"
@@ -326,10 +427,12 @@ def test_the_command_writes_it(
     code, told, _ = run(capsys, monkeypatch, "report", str(EXAMPLES / "clinic.toml"), "--out", str(out))
     assert code == 0
     assert told.splitlines() == [
-        "Health insurer: taking part adds 322 of 1000 (anybody, drawn at random). Above the tolerance of 50 of 1000.",
-        "Former partner: taking part adds 383 of 1000 (one chosen person: HIV). Above the tolerance of 50 of 1000.",
-        "Journalist: taking part adds at most 323 of 1000 (anybody, drawn at random). Not shown to be within the "
-        "tolerance of 100 of 1000.",
+        "Health insurer is right about 322 more of 1000 people who took part than of those who did not (anybody, drawn "
+        "at random). Above the tolerance of 50 of 1000.",
+        "Former partner says yes to 383 more of 1000 people with the record it looks for than of people at random (one "
+        "chosen person: HIV). Above the tolerance of 50 of 1000.",
+        "Journalist recognises at most 323 more of 1000 people who took part than of those who did not (anybody, drawn "
+        "at random). Not shown to be within the tolerance of 100 of 1000.",
         f"Wrote {out}.",
     ]
     assert "A clinic asks its patients for a diagnosis" in out.read_text()

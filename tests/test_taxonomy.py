@@ -1,6 +1,7 @@
 """Threat models: every option expressible, files that read back as the same, rules, and broken files."""
 
 import json
+import math
 import re
 import sys
 from importlib import resources
@@ -13,10 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dprisk import GRR, OUE, Knowledge, Prior, PureDP, Survey, Threat, assess, calibrate
+from dprisk import GRR, OUE, ApproxDP, Knowledge, Prior, PureDP, Survey, Threat, assess, calibrate
 from dprisk.cli import main
 from dprisk.documents import read_document
 from dprisk.errors import DpriskError
+from dprisk.population import Targets, at_most
 from dprisk.release_files import read_release
 from dprisk.taxonomy import (
     DIMENSIONS,
@@ -36,7 +38,7 @@ from dprisk.taxonomy import (
 )
 from dprisk.taxonomy.dimensions import table
 from dprisk.taxonomy.keys import LEVELS
-from dprisk.taxonomy.population import population
+from dprisk.taxonomy.population import how_many, population
 from dprisk.taxonomy.rules import ORDER
 from dprisk.taxonomy.starter import Starter
 from dprisk.threat import Attributes
@@ -382,8 +384,8 @@ def test_every_option_has_an_answer_and_names_its_rules(dimension: Any, tmp_path
         (tmp_path / "m.csv").write_text("column,value,count\na,x,1\na,y,3\nb,u,2\nb,v,2\n")
         for it in answer(read(tmp_path, **{**changes, **more}))[0].answers:
             assert all(name in RULES for name in it.question.rules)
-            numbers = [it.advantage, it.rate, it.population]
-            assert (it.question.kind == "not covered") == (numbers == [None] * 3)
+            numbers = [it.advantage, it.rate, it.population, it.many]
+            assert (it.question.kind == "not covered") == (numbers == [None] * 4)
             assert bool(it.reason) == (it.question.kind == "not covered")
 
 
@@ -427,7 +429,7 @@ def test_the_population_bound_says_when_it_says_something() -> None:
     threat = Threat(Prior.uniform(100_000))
     found = population(PureDP(1.0), threat, 100)
     expected = assess(PureDP(1.0), threat).match_among(100)
-    assert (found.some, found.one) == (expected[0].number, expected[1].number)
+    assert (found.some, found.one) == pytest.approx((expected[0].number, expected[1].number), rel=1e-9)
     assert not found.is_vacuous
     assert found.says_from is not None
     assert population(PureDP(found.says_from), threat, 100).some <= 0.99
@@ -437,9 +439,54 @@ def test_the_population_bound_says_when_it_says_something() -> None:
     vacuous = population(PureDP(1.0), few, 1000)
     assert vacuous.is_vacuous
     assert vacuous.says_from is None
-    assert population(PureDP(1.0), few, vacuous.people_at_most).some < 0.99
-    assert population(PureDP(1.0), few, vacuous.people_at_most + 1).some >= 0.99
+    assert population(PureDP(0.0), few, vacuous.people_at_best).some < 0.99
+    assert population(PureDP(0.0), few, vacuous.people_at_best + 1).some >= 0.99
     assert population(PureDP(1.0), few, 3).people_at_best == 3
+    assert population(ApproxDP(1.0, 1e-9), threat, 100).some == pytest.approx(found.some, rel=1e-3)
+
+
+@pytest.mark.slow
+def test_how_many_of_all_people_are_found_out_is_that_of_the_population_room(tmp_path: Path) -> None:
+    """With 95 % confidence: for pure and approximate DP, next to the one guess about anybody."""
+    for guarantee, subject in (({}, PureDP(1.0)), ({"delta": 1e-6}, ApproxDP(1.0, 1e-6))):
+        release = {"guarantee": "approx" if guarantee else "pure", "epsilon": 1.0, **guarantee}
+        model = read(tmp_path, release=release, universe={"prior": "uniform", "size": 10}, crafter__people=100)
+        kinds = {it.question.kind: it for it in answer(model)[0].answers}
+        many = kinds["many"].many
+        assert many is not None
+        expected = at_most(subject, Targets.uniform(100, values=10))
+        assert (many.at_most, many.without_release) == (expected.at_most, expected.without_release) == (30, 15)
+        assert kinds["population"].population is not None
+        assert "many-targets" in kinds["many"].question.rules
+    for changes in ({"crafter__dataset_generation": "chosen"}, {"crafter__target_source": "chosen"}):
+        model = read(tmp_path, crafter__people=100, **changes)
+        assert "many" not in {it.kind for it in questions(model, model.attackers[0])}
+
+
+@given(epsilon=st.floats(0.0, 3.0), seed=st.integers(0, 10**6))
+@settings(max_examples=25, deadline=None)
+def test_no_randomised_response_breaks_the_count_for_who_knows_something_of_each(epsilon: float, seed: int) -> None:
+    """People randomise their whole record; who knows a column of each guesses the rest as well as can be."""
+    rng = np.random.default_rng(seed)
+    weights = rng.dirichlet(np.full(6, 0.7))
+    groups = np.array([0, 0, 1, 1, 1, 2])
+    threat, people = Threat(Prior(weights), Knowledge(groups, tuple("abc"))), 12
+    found = how_many(PureDP(epsilon), threat, people)
+    chance = assess(GRR(6, epsilon), threat).success  # of each, independently
+    law = [math.comb(people, k) * chance**k * (1 - chance) ** (people - k) for k in range(people + 1)]
+    for wanted in range(people + 1):
+        assert sum(law[wanted:]) <= found.chance_of(wanted) + 1e-12
+    assert sum(law[found.at_most + 1 :]) <= 0.05
+
+
+def test_a_count_that_is_not_proven_is_not_offered(tmp_path: Path) -> None:
+    threat = Threat(Prior.uniform(4), Knowledge(np.array([0, 0, 1, 1]), ("a", "b")))
+    with pytest.raises(DpriskError, match="pure DP only"):
+        how_many(ApproxDP(1.0, 1e-6), threat, 100)
+    release = {"guarantee": "pure", "epsilon": 1.0}
+    model = read(tmp_path, release=release, crafter__people=10**10)
+    reasons = [it.reason for it in answer(model)[0].not_covered]
+    assert reasons == ["Guesses are counted for up to 200,000 people, not for 10,000,000,000"]
 
 
 def test_the_starter_file_is_whole_and_its_release_is_what_was_asked(tmp_path: Path) -> None:
@@ -503,7 +550,15 @@ BROKEN: dict[str, tuple[Any, str]] = {
         ),
         r"stands for 96 attacks, at most 64",
     ),
-    "no number": (small(crafter__people=True), r"`crafter, people` is a whole number of at least 1, got True"),
+    "too many records": (
+        small(crafter__records_per_unit=10**6),
+        r"records_per_unit` is a whole number from 1 to 10,000",
+    ),
+    "too often": (small(release__times=10**9), r"`release, times` is a whole number from 1 to 100,000, got 1000000000"),
+    "no number": (
+        small(crafter__people=True),
+        r"`crafter, people` is a whole number from 1 to 10,000,000,000, got True",
+    ),
 }
 TEXTS_BROKEN: dict[str, tuple[bytes, str]] = {
     "broken TOML": (b'title = "x"\nrelease = = 3', r"cannot be read as TOML: .*line 2"),

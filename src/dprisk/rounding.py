@@ -64,3 +64,12 @@ def round_number_of_people(*shares: float) -> int:
     while smallest * people < 1 and people < 10**9:
         people *= 10
     return people
+
+
+def percent_up(share: float) -> str:
+    """A share in percent, to three digits, or four near all of it, rounded up.
+
+    >>> percent_up(0.1193), percent_up(0.99913)
+    ('12', '99.92')
+    """
+    return significant_up(100 * share, 3 if share < 0.99 else 4)

@@ -20,10 +20,11 @@ from dprisk.cli.learn import learn_command
 from dprisk.cli.options import Command, option
 from dprisk.cli.plot import plot_command
 from dprisk.cli.population import population_command
-from dprisk.cli.printing import print_json, say, visible
+from dprisk.cli.printing import print_json, say
 from dprisk.cli.report import check_command, init_command, report_command
 from dprisk.cli.tables import show, show_attacks, show_catalogue, show_options, show_registry
 from dprisk.errors import DpriskError
+from dprisk.letters import visible
 from dprisk.mechanisms import GRR
 from dprisk.threat.prior import Prior
 from dprisk.threat.threat import Threat

@@ -3,7 +3,6 @@
 import csv
 import json
 import sys
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,24 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-HIDDEN = {"Cc", "Cs", "Zl", "Zp"}  # control characters, half characters, and line ends of other alphabets
-TURNING = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # turn the direction of what follows
-
-
-def visible(text: str) -> str:
-    """Text as it is, but for what would steer the terminal: that is shown by its code, as in \\x1b.
-
-    >>> visible("flu, Grippe, 🤧 :smile: [b]")
-    'flu, Grippe, 🤧 :smile: [b]'
-    >>> print(visible("red\\x1b[31m"))
-    red\\x1b[31m
-    """
-    return "".join(_shown(letter) for letter in text)
-
-
-def _shown(letter: str) -> str:
-    steers = unicodedata.category(letter) in HIDDEN or letter in TURNING
-    return letter.encode("unicode_escape").decode("ascii") if steers else letter
+from dprisk.letters import visible
 
 
 def say(text: str, err: bool = False) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from dprisk.cli.printing import visible
+from dprisk.letters import visible
 
 Tell = Callable[[int, int, str], None]  # how many are done, how many are planned, and what is known by now
 PATIENCE = 1.0  # seconds before the line of a computation appears

@@ -8,10 +8,11 @@ import click
 
 from dprisk.catalogue import MECHANISMS
 from dprisk.cli.options import FILE, Command, Number, option
-from dprisk.cli.printing import print_json, say, visible
+from dprisk.cli.printing import print_json, say
 from dprisk.cli.progress import waiting
 from dprisk.cli.tables import show
 from dprisk.errors import InputFileError, fail, require
+from dprisk.letters import visible
 from dprisk.report import make_report, read_audit
 from dprisk.report.making import FORMS
 from dprisk.taxonomy import json_schema, read_threat_model

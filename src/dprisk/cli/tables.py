@@ -6,7 +6,8 @@ from dprisk.answers import USUAL, Answer
 from dprisk.attacks import NamedAttack
 from dprisk.bounds import Bound, Value
 from dprisk.catalogue import Catalogue, Entry, Option
-from dprisk.cli.printing import print_table, say, visible
+from dprisk.cli.printing import print_table, say
+from dprisk.letters import visible
 from dprisk.rounding import significant_up
 
 

@@ -88,13 +88,25 @@ def likeliest_first(table: FloatArray, record: int) -> Knots:
 
 
 def group_of(alpha: FloatArray, beta: FloatArray, size: int) -> Knots:
-    """The curve of so many steps between neighbours: 1 - (1 - f) o (1 - f) o ... (Dong, Roth, Su 2022, Thm. 2.14)."""
-    places, reached = alpha, 1 - beta
-    for _ in range(size - 1):
-        # Straight between what is straight now, and what leads to where the next step bends.
-        both = np.union1d(places, np.interp(alpha, reached, places))
-        places, reached = both, 1 - np.interp(np.interp(both, places, reached), alpha, beta)
+    """The curve of so many steps between neighbours: 1 - (1 - f) o (1 - f) o ... (Dong, Roth, Su 2022, Thm. 2.14).
+
+    By doubling: eight steps are four and four.
+    """
+    ways = alpha, 1 - beta
+    whole = ways if size % 2 else None
+    while size := size // 2:
+        ways = _one_after_the_other(ways, ways)
+        if size % 2:
+            whole = ways if whole is None else _one_after_the_other(whole, ways)
+    places, reached = whole or ways
     return lower_hull(places, 1 - reached)
+
+
+def _one_after_the_other(first: Knots, then: Knots) -> Knots:
+    """Two curves 1 - f, one after the other: straight between bends of the first, and what leads to bends."""
+    places, reached = first
+    both = np.union1d(places, np.interp(then[0], reached, places))
+    return both, np.interp(np.interp(both, places, reached), *then)
 
 
 def product(one: Knots, two: Knots, most: int = 2000) -> Knots:

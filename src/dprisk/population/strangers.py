@@ -18,9 +18,11 @@ from dprisk.answers import Answer, Row
 from dprisk.bounds.papers import attaxonomy_average, attaxonomy_best_case
 from dprisk.errors import as_number, as_whole, require
 from dprisk.guarantees import ApproxDP, Guarantee
-from dprisk.population.many_targets import pairs_of, with_delta
-from dprisk.population.targets import Targets, posteriors
-from dprisk.rounding import decimals_up, significant_up
+from dprisk.population.many_targets import mean_mode, pairs_of
+from dprisk.population.targets import posteriors
+from dprisk.rounding import ULP, decimals_up, significant_up
+
+LISTED = 100_000  # people over whom a mean is taken, which is no smaller than that over more
 
 
 def match_somebody(guarantee: Guarantee | float, baseline: float, people: int) -> Match:
@@ -53,8 +55,19 @@ class Match(Answer):
     @property
     def somebody(self) -> float:
         """The guess matches at least one record: 1 - (1 - beta)^n, and what delta adds (theory, 3.7)."""
-        targets = Targets(np.full(self.people, self.baseline))
-        return min(with_delta(epsilon, delta, targets, 1) for epsilon, delta in self._pairs)
+        return min(1.0, *(self._somebody(epsilon, delta) for epsilon, delta in self._pairs))
+
+    def _somebody(self, epsilon: float, delta: float) -> float:
+        """The same as `with_delta` for people with one baseline, rounded up; for any number of them.
+
+        Modes fall with the number of trials, so that their mean over some is at least that over more.
+        """
+        chance = float(posteriors(epsilon, np.array([self.baseline]))[0])
+        luck = 1.0 if chance >= 1 else -math.expm1(self.people * math.log1p(-chance)) * (1 + 8 * ULP)
+        if delta == 0:
+            return luck
+        some = min(self.people, LISTED)
+        return luck + self.people * delta * mean_mode(np.full(some, chance * (1 - chance)), some) * (1 + 1e-12)
 
     @property
     def given_one(self) -> float:

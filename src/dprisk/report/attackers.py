@@ -10,6 +10,10 @@ from dprisk.rounding import significant_up, written_out
 from dprisk.taxonomy import RULES, Answered, Faced, Kept
 
 SEES = {"access": "sees", "population_knowledge": "knows of the population", "dataset_knowledge": "knows of the data"}
+MORE_IS_SEEN = (
+    "This attacker sees or steers what is computed on the way. The numbers hold for it only if the promise covers that "
+    "too, as it does for DP-SGD that is accounted step by step, and for people who randomise their own answer."
+)
 ROWS = 6  # of the table beside a curve, about
 
 
@@ -46,6 +50,8 @@ def _knows_and_wants(faced: Faced) -> Table:
 def _gains(faced: Faced) -> list[Block]:
     """A sentence for each question, and the numbers."""
     blocks: list[Block] = [Heading(3, "What it gains")] if faced.covered else []
+    if any("intermediate-results" in it.question.rules for it in faced.covered):
+        blocks.append(Paragraph(MORE_IS_SEEN, "note"))
     for it in faced.covered:
         blocks.append(Paragraph(words.sentence(faced, it), label=words.about_whom(faced, it)))
         if it.question.at_most and it.risk is not None and it.risk.exact:
@@ -73,7 +79,7 @@ def _bounds(faced: Faced) -> list[Block]:
         elif it.population is not None:
             told = "vacuous: it excludes nothing" if it.population.is_vacuous else "on success, not on the advantage"
             share = words.shown(it, "success")
-            rows.append((words.about_whom(faced, it), f"Population bound, {told}", share, it.population.source))
+            rows.append((words.about_whom(faced, it), f"Population bound, {told}", share, RULES["population"].source))
     head = ("target", "how", "at most", "who proved it")
     return [Table("Exact values and bounds side by side", head, tuple(rows), (2,))] if rows else []
 
@@ -112,7 +118,7 @@ def _curve(faced: Faced) -> list[Block]:
         f"{1000 * last[1]:.0f} of 1000 at {name} {number(last[0])}. The tables say the same of every line."
     )
     wide, narrow = (curves(lines, name, now, tolerance, width) for width in (WIDE, NARROW))
-    caption = f"How many more of 1000 participants are found out, at most, by {name}."
+    caption = f"What taking part adds at most, of 1000 people, by {name}."
     table = _points(lines, name, now)
     return [Heading(3, f"How the risk moves with {name}"), Figure(wide, narrow, caption, alt, table, key)]
 
@@ -143,7 +149,8 @@ def _noise(faced: Faced) -> list[Block]:
     rows = []
     for it in found:
         for name, now, then in it.kept.cost if isinstance(it.kept, Kept) else ():
-            rows.append((words.about_whom(faced, it), name, number(now), number(then), f"{then / now:.3g}"))
+            times = f"{then / now:.3g}" if now > 0 else ""
+            rows.append((words.about_whom(faced, it), name, number(now), number(then), times))
     head = ("target", "accuracy, smaller is better", "now", "then", "times as much")
     return [*blocks, *([Table("What that costs in accuracy", head, tuple(rows), (2, 3, 4))] if rows else [])]
 

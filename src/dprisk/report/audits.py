@@ -5,15 +5,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from dprisk.documents import Section, read_document
 from dprisk.errors import DpriskError
+from dprisk.guarantees.base import Relation
 from dprisk.report.blocks import Block, Figure, Heading, Paragraph, Table
 from dprisk.report.drawings import NARROW, WIDE, between
 from dprisk.rounding import significant_down, significant_up, sure
 from dprisk.taxonomy.setting import Setting
 
+NUMBERS = ("epsilon_certified", "claim", "delta", "alpha")
+CHANGES: dict[Relation, str] = {
+    "replace-one": "one record is replaced",
+    "add-remove": "one record is added or left out",
+}
 VERDICTS = ("violated", "consistent with the claim", "undecided")
 
 
@@ -27,18 +33,23 @@ class AuditFile:
     delta: float
     alpha: float
     sentence: str
+    neighbours: Relation = "replace-one"
+    code: str = ""
 
 
 def read_audit(path: str | Path) -> AuditFile:
     """Read what `dprisk audit --json` wrote; whatever is missing gets one sentence."""
     section = read_document(path).section()
-    numbers = {name: _number(section, name) for name in ("epsilon_certified", "claim", "delta", "alpha")}
+    numbers = {name: _number(section, name) for name in NUMBERS}
     verdict, sentence = (section.given.get(name) for name in ("verdict", "sentence"))
     if verdict not in VERDICTS or not isinstance(sentence, str) or len(sentence) > 5000:
         section.refuse("is not what `dprisk audit --json` writes: it needs a verdict and a sentence.")
-    return AuditFile(
-        verdict, numbers["epsilon_certified"], numbers["claim"], numbers["delta"], numbers["alpha"], sentence
-    )
+    relation, target = section.given.get("neighbours", "replace-one"), section.given.get("target")
+    code = target.get("name", "") if isinstance(target, dict) else ""
+    if relation not in get_args(Relation) or not isinstance(code, str) or len(code) > 5000:
+        section.refuse("is not what `dprisk audit --json` writes: its neighbours, or the name of its target, are not.")
+    certified, claim, delta, alpha = (numbers[name] for name in NUMBERS)
+    return AuditFile(verdict, certified, claim, delta, alpha, sentence, relation, code)
 
 
 def _number(section: Section, name: str) -> float:
@@ -48,13 +59,37 @@ def _number(section: Section, name: str) -> float:
     return float(value)
 
 
+def _proved(audit: AuditFile, setting: Setting) -> float:
+    """The epsilon that the release has at the audit's delta, for its kind of neighbours; infinite if none is known."""
+    try:
+        promised = setting.guarantee()
+        promised = promised.to_replace_one() if audit.neighbours == "replace-one" else promised
+        return promised.epsilon_at(audit.delta) if promised.relation == audit.neighbours else math.inf
+    except DpriskError:
+        return math.inf
+
+
+def _how_it_fits(audit: AuditFile, proved: float) -> Paragraph:
+    """What follows for this report: the audit may be of other code, or of another claim."""
+    low, high = significant_down(audit.certified, 4), significant_up(proved, 4)
+    if audit.certified > proved:
+        told = (
+            f"The audit certifies an epsilon of at least {low}, above the {high} that is proved for the release in "
+            "this file: the code that was audited is not that release, and the numbers in this report are not its."
+        )
+        return Paragraph(told, "bad")
+    if audit.claim > proved * (1 + 1e-9):
+        told = (
+            f"The claim that was audited, epsilon {audit.claim:g}, is weaker than the {high} that is proved for the "
+            "release in this file: code that keeps the one may break the other. Audit it again with that claim."
+        )
+        return Paragraph(told, "bad")
+    return Paragraph("An audit that finds nothing proves nothing: what is certified is a lower bound.", "note")
+
+
 def audit_blocks(audit: AuditFile, setting: Setting) -> list[Block]:
     """What is proved from above and certified from below, on one axis of epsilon, at the audit's delta."""
-    proved = math.inf
-    try:
-        proved = setting.guarantee().to_replace_one().epsilon_at(audit.delta)
-    except DpriskError:
-        proved = math.inf
+    proved = _proved(audit, setting)
     low, high = significant_down(audit.certified, 4), "none" if math.isinf(proved) else significant_up(proved, 4)
     at = f" at delta {audit.delta:g}" if audit.delta else ""
     rows = (
@@ -62,25 +97,16 @@ def audit_blocks(audit: AuditFile, setting: Setting) -> list[Block]:
         ("proved from above, for what the file describes", high if math.isinf(proved) else f"<= {high}", "by proof"),
         ("claimed in the audit", f"{audit.claim:g}", audit.verdict),
     )
-    table = Table(
-        f"The true epsilon{at} of the release, when one record is replaced", ("what", "epsilon", "how sure"), rows, (1,)
-    )
+    caption = f"The true epsilon{at} of the release, when {CHANGES[audit.neighbours]}"
+    table = Table(caption, ("what", "epsilon", "how sure"), rows, (1,))
     blocks: list[Block] = [
         Heading(2, "Does the code keep its promise?", "audit"),
+        Paragraph(
+            f"Audited was {audit.code or 'code without a name'}. This page cannot tell whether that is this release."
+        ),
         Paragraph(audit.sentence, "bad" if audit.verdict == "violated" else ""),
+        _how_it_fits(audit, proved),
     ]
-    if audit.certified > proved:
-        blocks.append(
-            Paragraph(
-                f"The audit certifies an epsilon of at least {low}, above the {high} that is proved for the release in "
-                "this file: the code that was audited is not that release, and the numbers in this report are not its.",
-                "bad",
-            )
-        )
-    else:
-        blocks.append(
-            Paragraph("An audit that finds nothing proves nothing: what is certified is a lower bound.", "note")
-        )
     alt = f"An axis of epsilon: at least {low} is certified, at most {high} is proved, {audit.claim:g} was claimed."
     drawn = between(audit.certified, proved, audit.claim, WIDE), between(audit.certified, proved, audit.claim, NARROW)
     return [*blocks, Figure(*drawn, "Certified from below, proved from above.", alt, table)]

@@ -26,8 +26,13 @@ class Bar:
 
 
 def bars(listed: Sequence[Bar], width: float) -> Drawing:
-    """A bar for each, below its name and number, under the name of the attacker; a stroke where the tolerance is."""
-    left, right, step, heads = 2.0, width - 2, 38.0, len({bar.who for bar in listed})
+    """A bar for each, below its name and number, under the name of the attacker; a stroke where the tolerance is.
+
+    Where a name does not fit beside its number, numbers have lines of their own.
+    """
+    room = [width - 6.6 * len(bar.shown) - 8 for bar in listed]
+    below = 15.0 if any(_cut(bar.label, fits) != bar.label for bar, fits in zip(listed, room, strict=True)) else 0.0
+    left, right, step, heads = 2.0, width - 2, 38.0 + below, len({bar.who for bar in listed})
     bottom = step * len(listed) + 24.0 * heads + 2
     sheet = Drawing(width, bottom + 18)
     for tick in (0.0, 0.25, 0.5, 0.75, 1.0):
@@ -39,13 +44,14 @@ def bars(listed: Sequence[Bar], width: float) -> Drawing:
         if bar.who != who:
             sheet.words(left + 2, y + 18, _cut(bar.who, width), "head halo")
             y, who = y + 24, bar.who
-        sheet.words(left + 2, y + 11, _cut(bar.label, width - 6.6 * len(bar.shown) - 8), "word halo")
-        sheet.words(right, y + 11, bar.shown, "number halo", "end")
+        sheet.words(left + 2, y + 11, _cut(bar.label, width), "word halo")
+        sheet.words(left + 2 if below else right, y + 11 + below, bar.shown, "number halo", "start" if below else "end")
+        y += below
         sheet.box(left, y + 16, bar.share * (right - left), 13, "bar bound" if bar.is_bound else "bar")
         if bar.tolerated is not None:
             x = left + bar.tolerated * (right - left)
             sheet.line([(x, y + 13), (x, y + 32)], "limit")
-        y += step
+        y += step - below
     return sheet
 
 

@@ -13,6 +13,7 @@ from functools import cache
 from html import escape
 from importlib import resources
 
+from dprisk.letters import visible_lines
 from dprisk.report.blocks import Block, Bullets, Card, Code, Figure, Heading, Matrix, Paragraph, Table
 from dprisk.report.drawings import COLOURS
 from dprisk.report.svg import Drawing
@@ -116,7 +117,8 @@ def _block(block: Block) -> str:
 
 
 def _text(text: str) -> str:
-    return escape(text, quote=True)
+    """Escaped; letters that turn the direction of what follows, or that nobody sees, are shown by their codes."""
+    return escape(visible_lines(text), quote=True)
 
 
 def _table(table: Table) -> str:

@@ -83,8 +83,7 @@ class Report(Answer):
                 parts = [words.sentence(one, it) for it in one.covered] or ["not covered."]
                 told.append(f"{one.attacker.name}: {' '.join(parts)}")
             else:
-                gain = f"taking part adds {words.adds(worst)} ({words.lowered(words.about_whom(one, worst))})"
-                told.append(f"{one.attacker.name}: {gain}. {words.verdict(one, worst)}")
+                told.append(f"{one.attacker.name} {words.gain(one, worst)}. {words.verdict(one, worst)}")
         return told
 
     @property
@@ -185,6 +184,9 @@ def _answer(faced: Faced, it: Answered) -> dict[str, Any]:
         told |= {"tpr": it.rate, "fpr": faced.attacker.fpr}
     if it.population is not None:
         told["population"] = it.population.to_dict()
+    if it.many is not None:
+        names = ("at_most", "people", "without_release", "alpha")
+        told["many"] = {name: it.many.numbers[name] for name in names}
     if it.exposed:
         told["exposed"] = [
             {"record": words.record(faced, it, one.record), "advantage": one.advantage, "prior": one.prior}

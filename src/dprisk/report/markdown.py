@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from dprisk.letters import visible, visible_lines
 from dprisk.report.blocks import Block, Bullets, Card, Code, Figure, Heading, Matrix, Paragraph, Table
 
 _MARKS = re.compile(r"([\\`*_{}\[\]<>#|~])")
@@ -28,7 +29,7 @@ def _block(block: Block) -> str:
             return "\n".join(f"- {_text(item)}" for item in block.items)
         case Code():
             fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", block.text)), default=0))
-            return f"{_text(block.caption)}\n\n{fence}\n{block.text}\n{fence}"
+            return f"{_text(block.caption)}\n\n{fence}\n{visible_lines(block.text)}\n{fence}"
         case Table():
             return _table(block)
         case Figure():
@@ -42,7 +43,7 @@ def _block(block: Block) -> str:
 
 def _text(text: str) -> str:
     """Without what Markdown or HTML would take for a sign of its own, on one line."""
-    return _MARKS.sub(r"\\\1", " ".join(text.split()))
+    return _MARKS.sub(r"\\\1", visible(" ".join(text.split())))
 
 
 def _table(table: Table) -> str:

@@ -8,14 +8,18 @@ from dprisk.report import words
 from dprisk.report.blocks import Block, Bullets, Card, Figure, Heading, Matrix, Paragraph, Table, Tone
 from dprisk.report.drawings import NARROW, WIDE, Axis, Bar, bars, taxonomy
 from dprisk.report.nist import likelihood, risk_level
+from dprisk.risks import Risk
+from dprisk.rounding import sure
 from dprisk.taxonomy import DIMENSIONS, RULES, Faced
 from dprisk.taxonomy.keys import LEVELS
 
 NUMBERS = (
     "The baseline is how often the attacker is right without what is released, the success how often with it, at best. "
     "The advantage is how much more often it is right about people who took part than about people who did not: what "
-    "taking part adds. For one chosen person, the baseline is how common the record is, and the success is how sure a "
-    "report can make the attacker."
+    "taking part adds. About one chosen person the attacker asks: is it this record, or not? There the baseline is how "
+    "common the record is, the success is how sure a report can make the attacker, and the advantage is how much more "
+    "often it says yes to people with the record than to people at random. Both matter: of a rare record the advantage "
+    "can be large and the success small, since most of those who get a yes do not have it."
 )
 
 
@@ -26,19 +30,30 @@ def anchor(faced: Faced) -> str:
 
 def summary(faced: list[Faced]) -> list[Block]:
     """What people read first: how many attackers may gain more than is tolerated, what would help, a card for each."""
-    asked = [it for it in faced if it.attacker.tolerance is not None and it.worst is not None]
-    over = [it for it in asked if any(words.keeps(it, one) is False for one in it.covered)]
-    blocks: list[Block] = [Heading(2, "In short", "summary")]
-    if over:
-        told = f"{len(over)} of {len(asked)} attackers may gain more than is tolerated. {words.remedy(faced)}"
-        blocks.append(Paragraph(told.strip(), "bad"))
-    elif asked:
-        stay = "The attacker stays" if len(asked) == 1 else f"All {len(asked)} attackers stay"
-        blocks.append(Paragraph(f"{stay} within what is tolerated.", "good"))
+    blocks: list[Block] = [Heading(2, "In short", "summary"), *_tolerated(faced)]
+    untold = [it.attacker.name for it in faced if it.attacker.tolerance is not None and it.worst is None]
+    if untold:
+        blocks.append(Paragraph(f"Nothing here says whether the tolerance is kept: {', '.join(untold)}.", "bad"))
     if any(it.not_covered for it in faced):
         told = "Some questions are not covered by any bound here; each attacker's part says which and why."
         blocks.append(Paragraph(told))
     return [*blocks, *map(_card, faced)]
+
+
+def _tolerated(faced: list[Faced]) -> list[Block]:
+    """Whether every tolerance is kept. Good news is none of what is not covered, and of who could not be compared."""
+    asked = [it for it in faced if it.attacker.tolerance is not None and it.worst is not None]
+    if not asked:
+        return []
+    over = [it for it in asked if any(words.keeps(it, one) is False for one in it.covered)]
+    compared = f"{len(asked)} attackers" if len(asked) == len(faced) else f"the {len(asked)} whose gain can be compared"
+    alone = "The attacker" if len(faced) == 1 else asked[0].attacker.name
+    if over:
+        who = alone if len(asked) == 1 else f"{len(over)} of {compared}"
+        return [Paragraph(f"{who} may gain more than is tolerated. {words.remedy(faced)}".strip(), "bad")]
+    who = f"{alone} stays" if len(asked) == 1 else f"All of {compared} stay"
+    covered = ", in what is covered" if any(it.not_covered for it in asked) else ""
+    return [Paragraph(f"{who} within what is tolerated{covered}.", "good")]
 
 
 def _card(faced: Faced) -> Card:
@@ -52,9 +67,15 @@ def _card(faced: Faced) -> Card:
     kept = words.keeps(faced, worst)
     tone: Tone = "note" if kept is None else "good" if kept else "bad"
     lines = [words.short(faced, it) for it in faced.covered if it.advantage is not None]
-    whom = words.lowered(words.about_whom(faced, worst))
-    unit = f"more of those who took part are found out than of those who did not ({whom})"
+    unit = words.gain_unit(faced, worst)
     return Card(name, words.adds(worst), unit, tone, words.verdict(faced, worst), tuple(lines), anchor(faced))
+
+
+def _brackets(faced: list[Faced]) -> str:
+    """What the brackets after an estimate are, where there is one."""
+    found = [it.risk.estimate for one in faced for it in one.covered if isinstance(it.risk, Risk) and it.is_estimate]
+    alphas = {it.alpha for it in found if it is not None}
+    return "".join(f" Brackets tell where an estimate lies, at {sure(alpha)}." for alpha in sorted(alphas))
 
 
 def side_by_side(faced: list[Faced]) -> list[Block]:
@@ -72,11 +93,11 @@ def side_by_side(faced: list[Faced]) -> list[Block]:
                 )
     head = ("attacker and target", "baseline", "success", "advantage", "how found", "keeps the tolerance")
     table = Table("All attackers side by side", head, tuple(rows), (1, 2, 3))
-    blocks: list[Block] = [Heading(2, "Attackers side by side", "side-by-side"), Paragraph(NUMBERS)]
+    blocks: list[Block] = [Heading(2, "Attackers side by side", "side-by-side"), Paragraph(NUMBERS + _brackets(faced))]
     if not drawn:
         return [*blocks, table]
     alt = "Bars of what taking part adds: " + "; ".join(f"{bar.who}, {bar.label}: {bar.shown}" for bar in drawn) + "."
-    caption = "How many more of 1000 participants are found out. Pale bars are upper bounds, dashed strokes tolerances."
+    caption = "What taking part adds, of 1000 people. Pale bars are upper bounds, dashed strokes tolerances."
     return [*blocks, Figure(bars(drawn, WIDE), bars(drawn, NARROW), caption, alt, table)]
 
 

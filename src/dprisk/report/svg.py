@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from dprisk.letters import visible
+
 LETTER = 6.2  # width of a letter at 11 units, about
 
 
@@ -37,9 +39,7 @@ class Drawing:
 
     def words(self, x: float, y: float, text: str, kind: str = "word", anchor: str = "start") -> None:
         """A line of text."""
-        self._parts.append(
-            f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text, quote=True)}</text>'
-        )
+        self._parts.append(f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{_text(text)}</text>')
 
     def lines(self, x: float, y: float, text: str, most: float, kind: str = "word", anchor: str = "start") -> int:
         """Text in lines of at most this width; how many there are."""
@@ -51,9 +51,7 @@ class Drawing:
     def to_svg(self, alt: str, kind: str) -> str:
         """The picture, with its description for who cannot see it."""
         size = f'viewBox="0 0 {self.width:.0f} {self.height:.0f}" width="{self.width:.0f}" height="{self.height:.0f}"'
-        return (
-            f'<svg class="{kind}" {size} role="img" aria-label="{escape(alt, quote=True)}">{"".join(self._parts)}</svg>'
-        )
+        return f'<svg class="{kind}" {size} role="img" aria-label="{_text(alt)}">{"".join(self._parts)}</svg>'
 
 
 def wrapped(text: str, most: int) -> list[str]:
@@ -66,3 +64,7 @@ def wrapped(text: str, most: int) -> list[str]:
         else:
             lines.append(word)
     return lines or [""]
+
+
+def _text(text: str) -> str:
+    return escape(visible(text), quote=True)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from dprisk.population import AtMost
 from dprisk.risks import Risk, WorstCase
-from dprisk.rounding import plain, round_number_of_people, significant_down, significant_up
+from dprisk.risks.sentences import NEARLY_ONE
+from dprisk.rounding import percent_up, plain, round_number_of_people, significant_down, significant_up, sure
 from dprisk.taxonomy import Answered, Faced, Kept
 from dprisk.threat.prior import written
 
@@ -21,6 +23,7 @@ def about_whom(faced: Faced, it: Answered) -> str:
         "risk": "Anybody, drawn at random",
         "rate": "Recognising who took part",
         "nothing": "Anybody",
+        "many": f"How many of {faced.model.people or 1:,} people",
         "population": f"One guess for all of {faced.model.people or 1:,} people",
         "record": "The most exposed person",
     }.get(asked.kind, "")
@@ -82,6 +85,27 @@ def adds(it: Answered) -> str:
     return f"at most {count(math.ceil(share * people - 1e-9))} of {count(people)}"
 
 
+def gain(faced: Faced, it: Answered) -> str:
+    """What an attacker gains, as a sentence goes on after its name."""
+    if it.question.kind == "nothing":
+        return "gains nothing"
+    more, than = adds(it).replace(" of ", " more of ", 1), "who took part than of those who did not"
+    whom = lowered(about_whom(faced, it))
+    if it.question.kind == "record":
+        return f"says yes to {more} people with the record it looks for than of people at random ({whom})"
+    does = "recognises" if it.question.goal == "membership" else "is right about"
+    return f"{does} {more} people {than} ({whom})"
+
+
+def gain_unit(faced: Faced, it: Answered) -> str:
+    """What a number of people that stands alone is the number of."""
+    whom = lowered(about_whom(faced, it))
+    if it.question.kind == "record":
+        return f"more people with the record it looks for get a yes than people at random ({whom})"
+    done = "recognised" if it.question.goal == "membership" else "found out"
+    return f"more of those who took part are {done} than of those who did not ({whom})"
+
+
 def tolerated(share: float) -> str:
     """A tolerance, of so many people."""
     people = round_number_of_people(share)
@@ -100,22 +124,24 @@ def shown(it: Answered, which: str) -> str:
         return "0" if which == "advantage" else ""
     if it.question.kind == "rate":
         return f"<= {significant_up(it.rate or 0.0, 4)}" if which == "success" else ""
-    if it.population is not None:
-        return {
-            "baseline": plain(it.population.baseline),
-            "success": f"<= {significant_up(it.population.some, 4)}",
-        }.get(which, "")
+    if it.population is not None or it.many is not None:
+        return _of_people(it).get(which, "")
     if it.question.kind == "record" and it.exposed:
-        one = it.exposed[0]
-        rows = {name: value for name, value, _ in one.rows}
-        return {
-            "baseline": rows["prior"],
-            "success": rows.get("largest posterior", ""),
-            "advantage": rows["advantage"],
-        }[which]
+        rows = {name: value for name, value, _ in it.exposed[0].rows}
+        return rows.get({"baseline": "prior", "success": "largest posterior"}.get(which, which), "")
     if it.question.goal == "membership" and which != "advantage":
         return MEMBERSHIP
     return "" if it.risk is None else {name: value for name, value, _ in it.risk.rows}[titles[which]]
+
+
+def _of_people(it: Answered) -> dict[str, str]:
+    """The numbers of what is said of all people: chances, or how many of them."""
+    if it.population is not None:
+        some = f"<= {significant_up(it.population.some, 4)}"
+        return {"baseline": plain(it.population.baseline), "success": some}
+    assert it.many is not None
+    counted = {"baseline": it.many.without_release, "success": it.many.at_most}
+    return {which: f"<= {most:,}" for which, most in counted.items()}
 
 
 def upper(it: Answered) -> float:
@@ -159,17 +185,11 @@ def needed(it: Answered) -> str:
     name, value = it.kept.parameter.name, it.kept.value
     if value is None:
         return f"any {name.replace('_', ' ')}"
-    return f"{name.replace('_', ' ')} {safe(it.kept)}{_or_less(it.kept)}"
-
-
-def safe(kept: Kept) -> str:
-    """The number found, to three digits on the safe side."""
-    value = kept.value or 0.0
-    return significant_down(value, 3) if kept.parameter.rises else significant_up(value, 3)
+    return f"{name.replace('_', ' ')} {it.kept.shown}{_or_less(it.kept)}"
 
 
 def _or_less(kept: Kept) -> str:
-    if kept.parameter.jumps or kept.parameter.wavers:
+    if kept.is_uneven:
         return ""
     return " or less" if kept.parameter.rises else " or more"
 
@@ -178,6 +198,8 @@ def how(it: Answered) -> str:
     """How the numbers were found, in a few words."""
     if it.question.kind == "nothing":
         return "by definition"
+    if it.many is not None:
+        return f"bound, {sure(it.many.alpha)}"
     if it.question.kind in ("rate", "population"):
         return "bound"
     if it.is_estimate:
@@ -205,6 +227,8 @@ def sentence(faced: Faced, it: Answered) -> str:
         return f"Where {wrong} who did not take part are taken for participants, {told}."
     if it.population is not None:
         return population_sentence(it)
+    if it.many is not None:
+        return many_sentence(it.many, asked.goal == "reconstruction" and faced.attacker.within is None)
     if asked.kind == "record":
         one = it.exposed[0]
         plain_label = it.threat is not None and it.threat.prior.labels is None
@@ -232,6 +256,20 @@ def population_sentence(it: Answered) -> str:
     best = f"; for up to {found.people_at_best:,} people some epsilon would" if found.people_at_best else ""
     luck = "almost surely" if found.baseline > 0.9999 else f"in {100 * found.baseline:.3g} % of cases"
     return f"{told}At no epsilon would it: without any release the commonest record matches somebody {luck}{best}."
+
+
+def many_sentence(found: AtMost, whole: bool) -> str:
+    """About how many people guesses are right at once, where each guess is about the `whole` record or part of it."""
+    people, most, luck = found.targets.people, found.at_most, found.without_release
+    does = "reconstructs" if whole else "is right about"
+    if most >= people:
+        told = f"the promise does not rule out that somebody {does} all of these {people:,} records"
+    else:
+        told = f"no attacker {does} more than {most:,} of these {people:,} records ({sure(found.alpha)})"
+    return (
+        f"If the records are independent of each other and as common as the file says, {told}; without the release it "
+        f"would be at most {luck:,}."
+    )
 
 
 def exact_or_bounds(it: Answered) -> list[tuple[str, str, str]]:
@@ -265,21 +303,23 @@ def _of_guarantee(worst: WorstCase, title: str, single: bool) -> list[tuple[str,
 
 
 def remedy(faced: list[Faced]) -> str:
-    """The noise that keeps all tolerances at once, where one number does."""
+    """The noise that keeps all tolerances at once, where one number is known to: more noise may be worse if uneven."""
     kept = [it.kept for one in faced for it in one.covered if it.kept is not None]
     found = [it for it in kept if isinstance(it, Kept) and it.value is not None]
-    if not found or len(found) < len([it for it in kept if isinstance(it, str) or it.value is not None]):
+    if not found or any(isinstance(it, str) for it in kept):
+        return ""
+    if found[0].is_uneven and len({it.value for it in found}) > 1:
         return ""
     rises = found[0].parameter.rises
     strictest = min(found, key=lambda it: (it.value or 0.0) * (1 if rises else -1))
     name = strictest.parameter.name.replace("_", " ")
-    return f"To keep every tolerance: {name} {safe(strictest)}{_or_less(strictest)}."
+    return f"To keep every tolerance: {name} {strictest.shown}{_or_less(strictest)}."
 
 
 def short(faced: Faced, it: Answered) -> str:
     """A question and its answer in a line."""
     told = f"{about_whom(faced, it)}: {adds(it)}"
     if it.question.kind == "record" and it.exposed and (most := it.exposed[0].largest_posterior):
-        told += f", and no report makes it more than {significant_up(100 * most, 3)} % sure" if most < 0.9995 else ""
+        told += f", though no report makes it more than {percent_up(most)} % sure" if most <= NEARLY_ONE else ""
     finite = isinstance(it.kept, Kept) and it.kept.value is not None
     return f"{told}; {needed(it)} keeps the tolerance." if finite else f"{told}."

@@ -8,7 +8,7 @@ most there is. An attacker who knows the whole record guesses nothing: it recogn
 
 import math
 
-from dprisk.rounding import round_number_of_people, significant_up
+from dprisk.rounding import percent_up, round_number_of_people
 from dprisk.threat import Threat
 
 NEARLY_ONE = 0.9995
@@ -83,7 +83,7 @@ def of_belief(prior: float, most: float, is_bound: bool = False) -> str:
     if most > NEARLY_ONE:
         possible = not (is_bound or prior > NEARLY_ONE)
         return f"Some report, however rare, makes it all but certain of that, {before}." if possible else ""
-    return f"No report makes it more than {significant_up(100 * most, 3)} % sure of that, {before}."
+    return f"No report makes it more than {percent_up(most)} % sure of that, {before}."
 
 
 def attacker(threat: Threat) -> str:

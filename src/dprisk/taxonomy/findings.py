@@ -16,10 +16,12 @@ from dprisk.conversions import true_positive_rate
 from dprisk.errors import DpriskError, TooLargeError
 from dprisk.guarantees import Guarantee
 from dprisk.mechanisms import Mechanism
+from dprisk.population import AtMost
 from dprisk.risks import Assessment, RecordRisk, Risk, at_most
+from dprisk.rounding import significant_down, significant_up
 from dprisk.search import Found, weakest
 from dprisk.taxonomy.model import Attacker, ThreatModel
-from dprisk.taxonomy.population import Population, population
+from dprisk.taxonomy.population import Population, how_many, population
 from dprisk.taxonomy.rules import Question, questions
 from dprisk.taxonomy.setting import Setting, setting_of
 from dprisk.taxonomy.threats import facing
@@ -40,6 +42,12 @@ class Kept:
     parameter: Parameter
     found: Found
     cost: tuple[tuple[str, float, float], ...]
+    shown: str  # the number, to three digits on the safe side; to all of them where three do not keep the tolerance
+
+    @property
+    def is_uneven(self) -> bool:
+        """Whether more noise need not be better."""
+        return self.parameter.jumps or self.parameter.wavers
 
     @property
     def value(self) -> float | None:
@@ -61,6 +69,7 @@ class Answered:
     exposed: tuple[RecordRisk, ...] = ()
     rate: float | None = None
     population: Population | None = None
+    many: AtMost | None = None
     reason: str = ""
     kept: Kept | str | None = None
     curve: tuple[tuple[float, float], ...] = ()
@@ -145,12 +154,8 @@ def _answered(model: ThreatModel, setting: Setting, attacker: Attacker, asked: Q
     if asked.kind == "rate":
         rate = true_positive_rate(setting.guarantee(asked.records), attacker.fpr or 0.0)
         return Answered(asked, threat, rate=min(1.0, rate))
-    if asked.kind == "population":
-        try:
-            found = population(setting.guarantee(asked.records), threat, model.people or 1)
-        except DpriskError as problem:
-            return Answered(replace(asked, kind="not covered"), reason=str(problem).rstrip("."))
-        return Answered(asked, threat, population=found)
+    if asked.kind in ("population", "many"):
+        return _of_people(setting.guarantee(asked.records), threat, model.people or 1, asked)
     asked = replace(asked, at_most=asked.at_most or (setting.is_of_many and "distributional" in asked.rules))
     risk = assess(_seen(setting, attacker, setting.subject, asked.records), threat)
     exposed = () if threat.has_numbers else _exposed(risk, attacker, threat)
@@ -161,6 +166,15 @@ def _answered(model: ThreatModel, setting: Setting, attacker: Attacker, asked: Q
     if attacker.tolerance is None:
         return told
     return replace(told, kept=_turning(setting, attacker, told).kept(attacker.tolerance))
+
+
+def _of_people(promised: Guarantee, threat: Threat, people: int, asked: Question) -> Answered:
+    try:
+        if asked.kind == "many":
+            return Answered(asked, threat, many=how_many(promised, threat, people))
+        return Answered(asked, threat, population=population(promised, threat, people))
+    except DpriskError as problem:
+        return Answered(replace(asked, kind="not covered"), reason=str(problem).rstrip("."))
 
 
 def _turning(setting: Setting, attacker: Attacker, it: Answered) -> _Turning:
@@ -197,7 +211,16 @@ class _Turning:
                 found = weakest(template, self.advantage, tolerance)
         except DpriskError as problem:
             return str(problem)
-        return Kept(tolerance, template.parameter, found, () if found.unlimited else self._cost(found))
+        cost = () if found.unlimited else self._cost(found)
+        return Kept(tolerance, template.parameter, found, cost, self._shown(found, tolerance))
+
+    def _shown(self, found: Found, tolerance: float) -> str:
+        template = self.setting.template
+        knob = template.parameter
+        short = significant_down(found.value, 3) if knob.rises else significant_up(found.value, 3)
+        if found.unlimited or not (knob.jumps or knob.wavers):
+            return short
+        return short if self.advantage(template.with_parameter(float(short))) <= tolerance else repr(found.value)
 
     def _cost(self, found: Found) -> tuple[tuple[str, float, float], ...]:
         now, then = (_error(it) for it in (self.setting.subject, found.subject))

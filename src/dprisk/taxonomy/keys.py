@@ -26,6 +26,7 @@ Kind = Literal[
 LEVELS = ("very low", "low", "moderate", "high", "very high")
 MOST_NAME, MOST_TEXT = 120, 5000  # letters
 MOST_ATTACKERS, MOST_NAMES = 20, 100
+MOST, MOST_COUNTED = 10**10, {"records_per_unit": 10_000, "times": 100_000}  # of what is counted
 
 
 @dataclass(frozen=True)

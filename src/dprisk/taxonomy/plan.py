@@ -15,6 +15,7 @@ WORDS = {
     "risk": "how often it is right about somebody drawn at random",
     "record": "what it gains about one chosen person",
     "rate": "how many participants it recognises at a false positive rate",
+    "many": "about how many of all people at once it is right",
     "population": "how often one guess matches somebody of all people",
     "nothing": "nothing: it has no access",
 }

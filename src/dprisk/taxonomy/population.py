@@ -1,18 +1,24 @@
-"""What is said of all people at once: one guess that matches at least one of them, or a random one."""
+"""What is said of all people at once: one guess that matches at least one of them, and a guess about each of them."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-from dprisk.errors import DpriskError
+import numpy as np
+
+from dprisk.errors import DpriskError, GuaranteeError, TooLargeError
 from dprisk.guarantees import Guarantee, PureDP
-from dprisk.risks import WorstCase
+from dprisk.population import AtMost, Targets, at_most
+from dprisk.population.strangers import match_somebody
 from dprisk.search import weakest
 from dprisk.threat import Threat
 
 SAYS_SOMETHING = 0.99  # a bound on a chance at or above this tells next to nothing
+MOST_COUNTED = 200_000  # people whose guesses are counted: a second or so
 
 
 @dataclass(frozen=True)
@@ -20,16 +26,14 @@ class Population:
     """Bounds for so many people: a guess that matches `some` of them, and a random `one`, beside what luck alone does.
 
     `says_from` is the largest epsilon of pure DP at which the bound on some is below 0.99, None if there is none;
-    `people_at_most` is for how many people it is below that at this guarantee, `people_at_best` at any.
+    `people_at_best` is for how many people it is below that at some epsilon.
     """
 
     people: int
     baseline: float
     some: float
     one: float
-    source: str
     says_from: float | None
-    people_at_most: int
     people_at_best: int
 
     @property
@@ -44,38 +48,52 @@ class Population:
 
 def population(guarantee: Guarantee, threat: Threat, people: int) -> Population:
     """The tightest bounds that there are: for attackers who know of nobody, and people drawn from the prior."""
-    some, one = WorstCase(guarantee, threat).match_among(people)
-    share = min(1.0, one.number)
+
+    def bound(promised: Any, many: int = people) -> float:
+        return match_somebody(promised, threat.baseline, many).somebody
+
+    found = match_somebody(guarantee, threat.baseline, people)
     return Population(
         people,
-        _at_least_one(threat.baseline, people),
-        min(1.0, some.number),
-        share,
-        some.source,
-        _says_from(threat, people),
-        _people_at_most(share, people),
-        _people_at_most(threat.baseline, people),
+        found.somebody_without,
+        found.somebody,
+        found.given_one,
+        _says_from(bound),
+        _most(lambda many: bound(PureDP(0.0), many) < SAYS_SOMETHING, people),
     )
 
 
-def _at_least_one(chance: float, people: int) -> float:
-    """1 - (1 - chance)^people."""
-    return 1.0 if chance >= 1 else -math.expm1(people * math.log1p(-chance))
+@lru_cache(maxsize=8)
+def how_many(guarantee: Guarantee, threat: Threat, people: int) -> AtMost:
+    """About how many of so many people a guess about each can be right, people drawn from the prior independently.
+
+    Who knows a group g of each person is right with at most beta(k_g) given the groups, k_g the baseline in the group
+    (Swanberg et al., Theorem 3.2). Groups are drawn too, so that all are right independently with the mean of beta(k_g)
+    at most, which is at most beta of the mean of k_g, for beta is concave: people who all have the threat's baseline
+    are the worst case (ours). What delta adds is not averaged like this: for such an attacker pure DP is needed.
+    """
+    TooLargeError.unless(
+        people <= MOST_COUNTED, f"Guesses are counted for up to {MOST_COUNTED:,} people, not for {people:,}."
+    )
+    if threat.knows.is_none:
+        return at_most(guarantee, Targets.under(threat, people))
+    epsilon = guarantee.replaced.epsilon_at(0.0)
+    GuaranteeError.unless(
+        math.isfinite(epsilon), "How many are found out by who knows something of each is bounded for pure DP only."
+    )
+    return at_most(epsilon, Targets(np.full(people, threat.baseline)))
 
 
-def _people_at_most(chance: float, people: int) -> int:
-    """The most people, up to those that there are, of whom a guess matches one with a bound below 0.99."""
-    if chance >= 1:
-        return 0
-    if chance <= 0:
-        return people
-    return min(people, max(0, math.ceil(math.log1p(-SAYS_SOMETHING) / math.log1p(-chance)) - 1))
+def _most(holds: Callable[[int], bool], people: int) -> int:
+    """The most people, up to those that there are, for whom something holds that holds for fewer, too."""
+    low, high = 0, people + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
 
 
-def _says_from(threat: Threat, people: int) -> float | None:
-    def bound(guarantee: Any) -> float:
-        return float(WorstCase(guarantee, threat).match_among(people)[0].number)
-
+def _says_from(bound: Callable[[Any], float]) -> float | None:
     try:
         found = weakest(PureDP(1.0), bound, SAYS_SOMETHING * (1 - 1e-9))
     except DpriskError:

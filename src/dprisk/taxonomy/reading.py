@@ -15,7 +15,9 @@ from dprisk.taxonomy.keys import (
     CRAFTER,
     EVALUATOR,
     LEVELS,
+    MOST,
     MOST_ATTACKERS,
+    MOST_COUNTED,
     MOST_NAME,
     MOST_NAMES,
     MOST_TEXT,
@@ -152,8 +154,8 @@ def _share(section: Section, key: str) -> float:
 
 def _count(section: Section, key: str) -> int:
     number = section.given[key]
-    if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= 10**10:
-        section.refuse(f"is a whole number of at least 1, got {number!r:.60}.", key)
+    if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= MOST_COUNTED.get(key, MOST):
+        section.refuse(f"is a whole number from 1 to {MOST_COUNTED.get(key, MOST):,}, got {number!r:.60}.", key)
     return int(number)
 
 

@@ -11,8 +11,8 @@ from typing import Literal
 from dprisk.registers import Register
 from dprisk.taxonomy.model import Attack, Attacker, ThreatModel
 
-Kind = Literal["risk", "record", "rate", "population", "nothing", "not covered"]
-ORDER: tuple[Kind, ...] = ("risk", "record", "rate", "population", "nothing", "not covered")  # in which people ask
+Kind = Literal["risk", "record", "rate", "many", "population", "nothing", "not covered"]
+ORDER: tuple[Kind, ...] = ("risk", "record", "rate", "many", "population", "nothing", "not covered")  # as people ask
 
 
 @dataclass(frozen=True)
@@ -119,6 +119,13 @@ RULES = Register(
         "theory 3.8",
     ),
     Rule(
+        "many-targets",
+        "the dataset is drawn, and its number of people is given",
+        "about how many of them at once a guess about each can be right: records are taken to be independent, and "
+        "those that the attacker knows beforehand do not count",
+        "Swanberg et al. Theorem 3.2; theory 4.3",
+    ),
+    Rule(
         "population",
         "the dataset is drawn, nothing is known of any row, the target is anybody",
         "how often one guess matches at least one of all people, and a random one of them",
@@ -139,7 +146,8 @@ RULES = Register(
     Rule(
         "singling-out",
         "the goal is singling out",
-        "not covered: a predicate that isolates one row need not name a record, and no bound here is on predicates",
+        "not covered: a predicate that isolates one row need not name a record, and how rare it must be is not in the "
+        "file",
         "Cohen and Nissim",
     ),
     Rule(
@@ -227,6 +235,7 @@ def _asked(model: ThreatModel, attacker: Attacker, attack: Attack) -> list[Quest
     asked = Question("risk", rules, goal, metric, attack["target_source"], unit, records, at_most)
     found = [*_not_covered(asked, attack), *_covered(asked)]
     if model.people is not None and attack["target_source"] == "drawn" and goal != "membership":
+        found += _of_all(asked, attack)
         found.append(_among_people(asked, attack, attacker))
     return found
 
@@ -250,6 +259,13 @@ def _covered(asked: Question) -> list[Question]:
     if asked.target == "chosen":
         return [replace(asked, kind="record", rules=(*asked.rules, "chosen-target", *near))]
     return [replace(asked, rules=(*asked.rules, asked.goal, *near))]
+
+
+def _of_all(asked: Question, attack: Attack) -> list[Question]:
+    """A guess about each: only where all of them are drawn, and a guess names what is wanted."""
+    if attack["dataset_generation"] != "drawn" or asked.goal == "singling-out":
+        return []
+    return [replace(asked, kind="many", rules=(*asked.rules, "many-targets"), at_most=True)]
 
 
 def _among_people(asked: Question, attack: Attack, attacker: Attacker) -> Question:

@@ -21,7 +21,7 @@ from dprisk.mechanisms import Mechanism
 from dprisk.release_files import ReleaseFile, release_of
 from dprisk.surveys import Survey
 from dprisk.tables import encode, natural, rows_of
-from dprisk.taxonomy.keys import PART_WORDS
+from dprisk.taxonomy.keys import MOST_COUNTED, PART_WORDS
 from dprisk.taxonomy.model import ThreatModel, Universe
 from dprisk.threat.prior import Prior
 
@@ -245,8 +245,8 @@ def _files(part: Section, entry: Entry) -> dict[str, Path]:
 
 def _times(part: Section) -> int:
     times = part.given.get("times", 1)
-    if not isinstance(times, int) or isinstance(times, bool) or times < 1:
-        part.refuse(f"is a whole number of at least 1, got {times!r:.60}.", "times")
+    if not isinstance(times, int) or isinstance(times, bool) or not 1 <= times <= MOST_COUNTED["times"]:
+        part.refuse(f"is a whole number from 1 to {MOST_COUNTED['times']:,}, got {times!r:.60}.", "times")
     return int(times)
 
 

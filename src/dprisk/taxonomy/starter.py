@@ -60,7 +60,7 @@ class Starter:
     def _roles(self) -> list[str]:
         lines = ["", "[crafter]", *(_choice(it) for it in of_role("crafter"))]
         lines.append(
-            "# people = 1000          # how many people take part: then one guess for all of them is looked at"
+            "# people = 1000          # how many people take part: then guesses about all of them are looked at"
         )
         lines.append("# records_per_unit = 2   # how many records one privacy unit has at most")
         return [*lines, "", "[evaluator]", *(_choice(it) for it in of_role("evaluator"))]
