@@ -125,7 +125,12 @@ def _audit_command() -> Command:
             option("values", int, "Instead of --prior: how many equally likely values each canary had."),
         ],
         "Claim": [
-            option("claim", float, "The claimed epsilon, if there is one: exit code 1 if it is broken."),
+            option(
+                "claim",
+                float,
+                "The claimed epsilon, if there is one: exit code 1 if it is broken. For adding or removing a record if "
+                "the canaries were in or out, for changing a value if they had values.",
+            ),
             option("delta", float, "The delta; 0 if left out."),
         ],
         "Answer": answer_options(),
@@ -152,8 +157,13 @@ def _audit(**given: Any) -> None:
         for name in ("successes", "guesses", "targets"):
             if given[name] is None:
                 fail(f"--{name} is missing: give --successes, --guesses and --targets, or a file of --scores.")
-        prior = None if given["values"] is not None else 0.5 if given["prior"] is None else given["prior"]
-        run = OneRun.counted(given["successes"], count, given["targets"], prior, given["values"] or 2)
+        values = given["values"]
+        if values is None:
+            run = OneRun.counted(
+                given["successes"], count, given["targets"], 0.5 if given["prior"] is None else given["prior"]
+            )
+        else:
+            run = OneRun.counted(given["successes"], count, given["targets"], values=values)
     report = audit_one_run(run, given["claim"], delta=given["delta"] or 0.0, alpha=given["alpha"], guesses=count)
     tell(report, given)
     click.get_current_context().exit(VIOLATED if report.verdict == "violated" else 0)
