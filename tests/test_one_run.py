@@ -339,3 +339,13 @@ def test_files_of_runs(tmp_path: Path) -> None:
     file.write_text("a,b\n1,2\n")
     with pytest.raises(DpriskError, match=r"needs columns .score. and .member."):
         OneRun.from_csv(file)
+
+
+def test_a_promise_for_adding_or_removing_a_record_bounds_less(capsys: pytest.CaptureFixture[str]) -> None:
+    asked_for = ("bound", "--people", "50", "--baseline", "0.1", "--epsilon", "1", "--json")
+    replaced, added = (
+        json.loads(asked(capsys, *asked_for, "--relation", relation)[1])["at_most"]
+        for relation in ("replace-one", "add-remove")
+    )
+    doubled = json.loads(asked(capsys, "bound", "--people", "50", "--baseline", "0.1", "--epsilon", "2", "--json")[1])
+    assert replaced < added == doubled["at_most"]

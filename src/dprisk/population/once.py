@@ -56,8 +56,8 @@ confidence).
 def choose_guesses(pilot: OneRun, *, delta: float = 0.0, alpha: float = 0.05) -> int | None:
     """How many guesses to fix before the next run, going by another one; None if the best moment does better there.
 
-    The pilot must not be the run that is audited: a smaller training, a simulation, last week's run. A pilot with
-    another number of guesses gives a number in proportion to it. A bad choice makes an audit weak, never wrong.
+    The pilot must not be the run that is audited: a smaller training, a simulation, last week's run. The number is for
+    as many guesses as the pilot has; for twice as many, double it. A bad choice makes an audit weak, never wrong.
     """
     require(pilot.ordered, "Only counts are known of this run; a pilot needs the guesses in their order.")
     guesses, delta, alpha = pilot.guesses, as_delta(delta), as_alpha(alpha)
