@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -151,6 +152,45 @@ def test_scores_become_guesses_the_most_certain_first() -> None:
         OneRun.from_scores([1.0, math.nan], [True, False])
 
 
+def test_a_score_that_tells_nothing_certifies_nothing_in_whatever_order_canaries_are_listed() -> None:
+    """Everybody who was out is listed before everybody who was in, as files often are."""
+    inside = np.arange(1000) >= 500
+    alike = OneRun.from_scores(np.zeros(1000), inside)
+    saturated = OneRun.from_scores(np.where(np.arange(1000) % 2, np.inf, -np.inf), inside)
+    one_value = OneRun.from_guesses(["a"] * 1000, ["a"] * 100 + ["b"] * 900, 10)
+    nearest = OneRun.from_candidates(np.zeros((1000, 10)), np.arange(1000) // 100)
+    for run in (alike, saturated, one_value, nearest):
+        for guesses in (None, 100, 1000):
+            assert audit_one_run(run, guesses=guesses).epsilon_certified < 0.1
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "told"),
+    [
+        ("score,member\n1,1\n0,0\n", {"values": 10}, "tells who was in, so a canary has no values; drop .values."),
+        ("guess,truth,values\na,a,2\n", {"prior": 0.9}, "tells guesses of values, each as likely as another; drop"),
+        ("guess,truth,values\na,a,2\n", {"values": 10}, "has a column .values.; drop .values."),
+        ("guess,truth,values\na,a,2.7\n", {}, "row 2: .values. is 2.7; write a whole number of at least 2"),
+        ("guess,truth,values\na,a,inf\n", {}, "row 2: .values. is inf; write a whole number of at least 2"),
+        ("guess,truth,values\na,a,2\na,,2\n", {}, "row 3: .truth. is empty"),
+        ("guess,truth\na,a\n", {}, "how many equally likely values"),
+        ("guess,truth,certainty\na,a,nan\n", {"values": 2}, "A certainty is not a number"),
+    ],
+)
+def test_files_of_canaries_that_contradict_what_is_said(
+    content: str, options: dict[str, Any], told: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "canaries.csv"
+    file.write_text(content)
+    with pytest.raises(DpriskError, match=told):
+        OneRun.from_csv(file, **options)
+
+
+def test_canaries_with_less_than_two_values_are_refused() -> None:
+    with pytest.raises(DpriskError, match="values must be a whole number of at least 2, got 0"):
+        OneRun.counted(61, 100, 1000, values=0)
+
+
 def test_guesses_of_values_with_priors_and_without() -> None:
     run = OneRun.from_guesses(
         ["a", None, "b", "z"], ["a", "b", "a", "a"], Prior({"a": 0.7, "b": 0.3}), [0.1, 9, 0.5, 8]
@@ -159,7 +199,7 @@ def test_guesses_of_values_with_priors_and_without() -> None:
     assert run.right.tolist() == [False, True]
     assert run.canaries.people == 4
     several = OneRun.from_guesses([0, 1], [0, 1], [2, 4])
-    assert several.masses.tolist() == [0.5, 0.25]
+    assert sorted(several.masses.tolist()) == [0.25, 0.5]
     with pytest.raises(DpriskError, match="nothing to certify"):
         OneRun.from_guesses([None], ["a"], 2)
 
@@ -203,7 +243,8 @@ def test_an_audit_in_numbers_in_words_and_as_a_picture() -> None:
     run = OneRun.from_scores(rng.normal(inside * 4.0, 1), inside)
     found = audit_one_run(run, claim=1.0, delta=1e-6)
     assert found.verdict == "violated"
-    assert "breaks the promise of epsilon 1" in found.sentence()
+    assert "breaks a promise of epsilon 1 at delta 1e-06 for adding or removing a record" in found.sentence()
+    assert "If every canary was in or out by a coin of its own, the true epsilon" in found.sentence()
     assert "the first" in found.sentence()
     assert json.loads(json.dumps(found.to_dict()))["fixed_beforehand"] is False
     assert "certified" in found._repr_html_()
@@ -222,7 +263,12 @@ def test_an_audit_in_numbers_in_words_and_as_a_picture() -> None:
     assert audit_one_run(only_counts).counted == 100
     with pytest.raises(DpriskError, match="Only counts are known"):
         audit_one_run(only_counts, guesses=50)
-    assert audit_one_run(OneRun.counted(0, 10, 10)).epsilon_certified == 0
+    assert "drawn independently and the number of guesses was fixed" in audit_one_run(only_counts).sentence()
+    nothing = audit_one_run(OneRun.counted(0, 10, 10))
+    assert nothing.epsilon_certified == 0
+    assert "at least" not in nothing.sentence()
+    with pytest.raises(DpriskError, match="claim must be a finite number of at least 0, got -1"):
+        audit_one_run(only_counts, claim=-1.0)
 
 
 def asked(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
@@ -246,7 +292,7 @@ def test_the_commands(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Non
     assert (code, json.loads(printed)["successes"]) == (0, 61)
     code, printed = asked(capsys, "audit", "--scores", str(scores(tmp_path)), "--claim", "1")
     assert code == 1
-    assert "breaks the promise" in printed
+    assert "breaks a promise" in printed
     people = tmp_path / "people.csv"
     people.write_text("baseline,people\n0.1,60\n0.3,40\n")
     picture = tmp_path / "risk.svg"
@@ -293,3 +339,13 @@ def test_files_of_runs(tmp_path: Path) -> None:
     file.write_text("a,b\n1,2\n")
     with pytest.raises(DpriskError, match=r"needs columns .score. and .member."):
         OneRun.from_csv(file)
+
+
+def test_a_promise_for_adding_or_removing_a_record_bounds_less(capsys: pytest.CaptureFixture[str]) -> None:
+    asked_for = ("bound", "--people", "50", "--baseline", "0.1", "--epsilon", "1", "--json")
+    replaced, added = (
+        json.loads(asked(capsys, *asked_for, "--relation", relation)[1])["at_most"]
+        for relation in ("replace-one", "add-remove")
+    )
+    doubled = json.loads(asked(capsys, "bound", "--people", "50", "--baseline", "0.1", "--epsilon", "2", "--json")[1])
+    assert replaced < added == doubled["at_most"]

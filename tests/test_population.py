@@ -249,7 +249,10 @@ def test_at_most_in_numbers_in_words_and_as_a_picture() -> None:
 
 def test_everything_may_be_reconstructed_where_nothing_rules_it_out() -> None:
     found = at_most(ApproxDP(1.0, 0.2), Targets.uniform(10, 3))
-    assert "nothing rules out that all of these 10 records" in at_most(ApproxDP(30.0), Targets([0.5] * 10)).sentence()
+    assert (
+        "nothing rules out, at 95 % confidence, that all of these 10"
+        in at_most(ApproxDP(30.0), Targets([0.5] * 10)).sentence()
+    )
     assert found.at_most <= 10
 
 
@@ -291,7 +294,10 @@ def test_targets_under_a_threat() -> None:
         ("people\n3\n", "exactly one of the columns `baseline` and `values`"),
         ("baseline\n1.5\n", "row 2: `baseline` is 1.5; it is a chance, between 0 and 1"),
         ("baseline,people\n0.5,0\n", "row 2: `people` is 0; write a whole number"),
-        ("values\n0\n", "row 2: `values` is 0; at least 1 is possible"),
+        ("values\n0\n", "row 2: `values` is 0; write a whole number of at least 1"),
+        ("values\n2.5\n", "row 2: `values` is 2.5; write a whole number"),
+        ("values\n4\nnan\n", "row 3: `values` is nan; write a whole number"),
+        ("baseline,people\n0.5,inf\n", "row 2: `people` is inf; write a whole number"),
     ],
 )
 def test_files_of_people_that_cannot_be(content: str, told: str, tmp_path: Path) -> None:
@@ -307,6 +313,20 @@ def test_a_wrong_prior_costs_what_it_is_off() -> None:
     sure, unsure = (at_most(1.0, one).at_most for one in (targets, targets.with_wrong_priors(0.05)))
     assert unsure > sure
     assert at_most(1.0, Targets([0.15] * 100)).at_most == unsure
+
+
+def test_a_prior_that_is_off_may_have_values_that_were_thought_impossible() -> None:
+    """Thought (1/2, 1/2), in truth (0.49, 0.49, 0.02): what delta may add counts a guess of the third."""
+    true = Targets.from_priors([[0.49, 0.49, 0.02]] * 10)
+    allowed = Targets.from_priors([[0.5, 0.5]] * 10).with_wrong_priors(0.02)
+    assert np.all(allowed.excesses(3.0, 1e-3) >= true.excesses(3.0, 1e-3))
+
+
+def test_no_more_are_expected_than_there_are_and_the_release_is_not_made_to_look_better() -> None:
+    surely, thousand = at_most(50.0, Targets([0.5] * 10)), at_most(1.0, Targets.uniform(1000, 10))
+    assert surely.expected == 10
+    told = {name: (value, meaning) for name, value, meaning in thousand.rows}
+    assert told["on average"][1] == "100 without the release"
 
 
 def test_frequencies_of_a_sample_are_off_by_no_more_than_told() -> None:

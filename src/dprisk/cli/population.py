@@ -71,6 +71,14 @@ def _bound_command() -> Command:
             option("epsilon", float, "The epsilon of the release."),
             option("delta", float, "Its delta; 0 if left out."),
             option("mu", float, "Instead of --epsilon: the mu of Gaussian DP."),
+            option(
+                "relation",
+                click.Choice(("replace-one", "add-remove"), case_sensitive=False),
+                "What that is promised for: one record is replaced, or one is added or removed, as accountants of "
+                "DP-SGD mostly mean it.",
+                default="replace-one",
+                show_default=True,
+            ),
         ],
         "Answer": answer_options(),
     }
@@ -81,7 +89,8 @@ def _bound_command() -> Command:
 def _bound(**given: Any) -> None:
     """How many of these people's records can be reconstructed?
 
-    Tells the largest number, whatever the mechanism and the attacker, and what a guess about one person can come to.
+    Tells the largest number, whatever the mechanism and the attacker, and what a guess about one person can come to, if
+    people's records are independent of each other and no guess is likelier beforehand than you say.
     """
     tell(at_most(_guarantee(given), _targets(given), given["alpha"]), given)
 
@@ -89,9 +98,9 @@ def _bound(**given: Any) -> None:
 def _guarantee(given: Options) -> Guarantee:
     if given["mu"] is not None:
         require(given["epsilon"] is None and given["delta"] is None, "Give --mu, or --epsilon and --delta.")
-        return GaussianDP(given["mu"])
+        return GaussianDP(given["mu"], given["relation"])
     require(given["epsilon"] is not None, "--epsilon is missing: what does the release promise?")
-    return ApproxDP(given["epsilon"], given["delta"] or 0.0)
+    return ApproxDP(given["epsilon"], given["delta"] or 0.0, given["relation"])
 
 
 def _targets(given: Options) -> Targets:
@@ -119,13 +128,18 @@ def _audit_command() -> Command:
             option("successes", int, "Instead of a file: how many guesses were right."),
             option("targets", int, "With --successes: how many canaries there were, with and without a guess."),
             option(
-                "guesses", int, "How many guesses count, a number fixed before the run; none with a file: the best."
+                "guesses", int, "How many guesses count, a number fixed before the run; left out, a file's best moment."
             ),
             option("prior", float, "How likely each canary was in; 0.5 if left out."),
             option("values", int, "Instead of --prior: how many equally likely values each canary had."),
         ],
         "Claim": [
-            option("claim", float, "The claimed epsilon, if there is one: exit code 1 if it is broken."),
+            option(
+                "claim",
+                float,
+                "The claimed epsilon, if there is one: exit code 1 if it is broken. For adding or removing a record if "
+                "the canaries were in or out, for changing a value if they had values.",
+            ),
             option("delta", float, "The delta; 0 if left out."),
         ],
         "Answer": answer_options(),
@@ -152,8 +166,13 @@ def _audit(**given: Any) -> None:
         for name in ("successes", "guesses", "targets"):
             if given[name] is None:
                 fail(f"--{name} is missing: give --successes, --guesses and --targets, or a file of --scores.")
-        prior = None if given["values"] is not None else 0.5 if given["prior"] is None else given["prior"]
-        run = OneRun.counted(given["successes"], count, given["targets"], prior, given["values"] or 2)
+        values = given["values"]
+        if values is None:
+            run = OneRun.counted(
+                given["successes"], count, given["targets"], 0.5 if given["prior"] is None else given["prior"]
+            )
+        else:
+            run = OneRun.counted(given["successes"], count, given["targets"], values=values)
     report = audit_one_run(run, given["claim"], delta=given["delta"] or 0.0, alpha=given["alpha"], guesses=count)
     tell(report, given)
     click.get_current_context().exit(VIOLATED if report.verdict == "violated" else 0)

@@ -21,7 +21,7 @@ from dprisk.population.many_targets import allowance, pairs_of
 from dprisk.population.poisson_binomial import PoissonBinomial
 from dprisk.population.targets import Targets, posteriors
 from dprisk.population.uniform import exact_chance
-from dprisk.rounding import ULP, decimals_up, significant_up, sure
+from dprisk.rounding import ULP, decimals_up, significant_up, sure, written_out
 from dprisk.types import FloatArray
 
 FEW_PEOPLE = 400  # for whom the exact program is solved,
@@ -124,7 +124,7 @@ class AtMost(Answer):
             float(posteriors(epsilon, self.targets.baselines).sum()) + self.targets.excess(epsilon, delta)
             for epsilon, delta in self.pairs
         ]
-        return min(float(self.targets.people), *sums) * (1 + 1e-12)
+        return min(float(self.targets.people), *(total * (1 + 1e-12) for total in sums))
 
     @cached_property
     def chances(self) -> FloatArray:
@@ -181,14 +181,14 @@ class AtMost(Answer):
     def rows(self) -> list[Row]:
         """For a person."""
         numbers = self.numbers
-        worst = f"up from {significant_up(numbers['its_baseline'], 4)}, for the person who has most to lose"
+        worst = f"up from {_nearest(numbers['its_baseline'])}, for the person who has most to lose"
         return [
             ("reconstructed", f"<= {self.at_most}", f"of {self.targets.people} records, {sure(self.alpha)}"),
             ("before", f"<= {self.without_release}", "the same without the release"),
             (
                 "on average",
                 f"<= {significant_up(self.expected, 4)}",
-                f"{significant_up(self.targets.expected, 4)} without the release",
+                f"{_nearest(self.targets.expected)} without the release",
             ),
             ("one of them", f"<= {significant_up(numbers['its_success'], 4)}", worst),
         ]
@@ -198,7 +198,7 @@ class AtMost(Answer):
         people, most, numbers = self.targets.people, self.at_most, self.numbers
         told = f"no attacker reconstructs more than {most} of these {people} records ({sure(self.alpha)})"
         if most >= people:
-            told = f"nothing rules out that all of these {people} records are reconstructed"
+            told = f"nothing rules out, at {sure(self.alpha)}, that all of these {people} records are reconstructed"
         return (
             f"If the records are independent and the priors right, {told}; "
             f"without the release it would be at most {self.without_release}. "
@@ -257,3 +257,8 @@ def _least(holds: Callable[[int], bool], low: int, high: int) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle + 1, high)
     return high
+
+
+def _nearest(value: float) -> str:
+    """Four digits of a number that a bound is compared with; rounded up it would make the release look better."""
+    return written_out(f"{value:.4g}")

@@ -14,10 +14,10 @@ import numpy as np
 from dprisk.csv_files import CsvFile
 from dprisk.errors import InputFileError, ParameterError, TargetError, as_number, as_whole, fail, require
 from dprisk.population.one_run import Guesses
-from dprisk.population.targets import Targets
+from dprisk.population.targets import Targets, whole_cells
 from dprisk.tables import as_floats, listed
 from dprisk.threat.prior import Prior
-from dprisk.types import BoolArray, FloatArray
+from dprisk.types import BoolArray, FloatArray, IntArray
 
 YES, NO = {"1", "1.0", "true", "yes", "in", "member"}, {"0", "0.0", "false", "no", "out", "non-member"}
 
@@ -28,14 +28,16 @@ class OneRun:
 
     `right` says which held, `masses` how likely each was before the run, `canaries` what all of them could have been.
     The values must have been drawn independently, from the priors that are given, and the order must not depend on
-    whether guesses are right (it may depend on the values of canaries that came before). `ordered` is False where
-    only the counts are known.
+    whether guesses are right (it may depend on the values of canaries that came before). Guesses that are equally
+    certain come in a random order: that of a file or list may tell who was in. `ordered` is False where only the counts
+    are known. `in_or_out` says that canaries were in or out, and did not just have one value or another.
     """
 
     right: BoolArray
     masses: FloatArray
     canaries: Targets
     ordered: bool = True
+    in_or_out: bool = False
 
     @classmethod
     def from_scores(cls, scores: Any, members: Any, prior: float = 0.5) -> OneRun:
@@ -56,16 +58,17 @@ class OneRun:
         finite = np.clip(given, -1e300, 1e300)
         middle = float(np.quantile(finite, 1 - chance))
         guess = finite > middle
-        order = np.argsort(-np.abs(finite - middle), kind="stable")
-        return cls((guess == inside)[order], np.where(guess, chance, 1 - chance)[order], canaries)
+        order = _most_certain_first(np.abs(finite - middle))
+        right, masses = guess == inside, np.where(guess, chance, 1 - chance)
+        return cls(right[order], masses[order], canaries, in_or_out=True)
 
     @classmethod
     def from_guesses(cls, guesses: Any, truths: Any, prior: Any, certainties: Any = None) -> OneRun:
         """Reconstruction: a guess (None: no guess) and the true value of each canary.
 
         `prior` is what all values were drawn from: a number m for 0, ..., m - 1 or any m equally likely values, a
-        `Prior` with the values as labels, or a list with one of these for each canary. Without `certainties` the
-        guesses come in the order given: the most certain first.
+        `Prior` with the values as labels, or a list with one of these for each canary. Without `certainties` no
+        guess is taken to be more certain than another.
         """
         named, true = listed(guesses), listed(truths)
         require(len(named) == len(true) > 0, f"Give one guess a canary, got {len(named)} for {len(true)}.")
@@ -104,11 +107,13 @@ class OneRun:
         The canaries were in with probability `prior` each, or had one of so many equally likely `values`.
         """
         right, asked = as_whole("successes", successes, least=0), as_whole("guesses", guesses)
+        many = as_whole("values", values, least=2)
         require(right <= asked, f"Of {asked} guesses at most all are right, got {right}.")
         total = as_whole("targets", canaries)
         require(asked <= total, f"{asked} guesses about {total} canaries; give one a canary at most.")
-        known = Targets.uniform(total, values) if prior is None else Targets.members(total, prior)
-        return cls(np.arange(asked) < right, known.baselines[:asked].copy(), known, ordered=False)
+        known = Targets.uniform(total, many) if prior is None else Targets.members(total, prior)
+        masses, is_member = known.baselines[:asked].copy(), prior is not None
+        return cls(np.arange(asked) < right, masses, known, ordered=False, in_or_out=is_member)
 
     @classmethod
     def of(
@@ -142,10 +147,12 @@ class OneRun:
     def from_csv(cls, path: str | Path, prior: float | None = None, values: int | None = None) -> OneRun:
         """A file with a row a canary: columns `score` and `member`, or `guess`, `truth` and perhaps `certainty`.
 
-        An empty guess is none. The number of equally likely values of guessed canaries is `values`, or a column.
+        An empty guess is none. The number of equally likely values of guessed canaries is `values`, or a column. How
+        likely a canary with a score was in is `prior`, a half if left out.
         """
         file = CsvFile.open(path)
         if file.has("score") and file.has("member"):
+            require(values is None, f"{path} tells who was in, so a canary has no values; drop `values`.")
             table = file.columns(["score", "member"])
             return cls.from_scores(
                 file.numbers(table["score"], "score"),
@@ -156,15 +163,15 @@ class OneRun:
             fail(
                 f"{path} needs columns `score` and `member`, or `guess` and `truth`; {file.described}.", InputFileError
             )
+        require(prior is None, f"{path} tells guesses of values, each as likely as another; drop `prior`.")
         extra = [name for name in ("certainty", "values") if file.has(name)]
         table = file.columns(["guess", "truth", *extra])
-        if "values" not in extra and values is None:
-            fail(f"{path}: how many equally likely values has a canary? Add a column `values`.", InputFileError)
-        own = [int(it) for it in file.numbers(table["values"], "values")] if "values" in extra else values
+        if "" in table["truth"]:
+            file.refuse_cell("truth", lambda cell: not cell, "is empty", "write the value that the canary had")
         return cls.from_guesses(
             [cell or None for cell in table["guess"]],
             table["truth"],
-            own,
+            _read_values(file, table.get("values"), values),
             file.numbers(table["certainty"], "certainty") if "certainty" in extra else None,
         )
 
@@ -211,11 +218,29 @@ def _canaries(priors: Sequence[Any]) -> Targets:
     return Targets.from_priors([prior if isinstance(prior, Prior) else Prior.uniform(prior) for prior in priors])
 
 
-def _order(certainties: Any, count: int) -> np.ndarray:
-    """The canaries, most certain first."""
-    if certainties is None:
-        return np.arange(count)
-    given = as_floats(certainties, "certainties", ParameterError)
-    ok = given.shape == (count,) and not np.isnan(given).any()
-    require(ok, f"Give one certainty a canary, a number each, got {given.shape} for {count}.")
-    return np.argsort(-given, kind="stable")
+def _read_values(file: CsvFile, cells: Sequence[str] | None, values: int | None) -> list[int] | int:
+    """How many equally likely values each canary had: of the column, or of all as given."""
+    told = f"{file.path}: how many equally likely values has a canary? Give `values`, or a column of that name."
+    if cells is None:
+        InputFileError.unless(values is not None, told)
+        return as_whole("values", values, least=2)
+    require(values is None, f"{file.path} has a column `values`; drop `values`.")
+    return whole_cells(file, cells, "values", 2)
+
+
+def _order(certainties: Any, count: int) -> IntArray:
+    """The canaries, most certain first; in a random order if nothing is said."""
+    given = np.zeros(count) if certainties is None else as_floats(certainties, "certainties", ParameterError)
+    require(given.shape == (count,), f"Give one certainty a canary, got {given.shape} for {count}.")
+    require(not np.isnan(given).any(), "A certainty is not a number (NaN); give such guesses the lowest.")
+    return _most_certain_first(given)
+
+
+def _most_certain_first(certainties: FloatArray) -> IntArray:
+    """Their order, ties at random but the same each time.
+
+    In the order of the list, members before the others, a score that is the same for all would seem to tell them apart.
+    """
+    drawn = np.random.default_rng(0).permutation(certainties.size)
+    order: IntArray = drawn[np.argsort(-certainties[drawn], kind="stable")]
+    return order

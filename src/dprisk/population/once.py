@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -10,7 +11,7 @@ import numpy as np
 
 from dprisk.answers import Answer, Row
 from dprisk.auditing.certify.counts import as_alpha, as_delta
-from dprisk.errors import as_epsilon, as_whole, require
+from dprisk.errors import as_number, as_whole, require
 from dprisk.pictures.drawing import draw
 from dprisk.pictures.picture import GREY, Curve, Curves, Panel, colour
 from dprisk.population.canaries import OneRun
@@ -35,7 +36,9 @@ def audit_one_run(
 
     >>> run = OneRun.counted(successes=61, guesses=100, canaries=1000)
     >>> print(audit_one_run(run).sentence())
-    61 of 100 guesses about 1000 canaries in one run were right: the true epsilon is at least 0.092 (95 % confidence).
+    61 of 100 guesses about 1000 canaries in one run were right. If every canary had a value drawn independently and \
+the number of guesses was fixed beforehand, the true epsilon for changing a value is at least 0.092 (95 % \
+confidence).
     """
     require(isinstance(run, OneRun), f"Give what the run gave, as in OneRun.from_scores(scores, members), not {run!r}.")
     count = None if guesses is None else as_whole("guesses", guesses)
@@ -44,14 +47,17 @@ def audit_one_run(
     if not run.ordered:
         require(count in (None, available), "Only counts are known of this run: all its guesses count, or none.")
         count = available
-    return OneRunAudit(run, None if claim is None else as_epsilon(claim), as_delta(delta), as_alpha(alpha), count)
+    promised = None if claim is None else as_number("claim", claim)
+    told = f"claim must be a finite number of at least 0, got {promised}"
+    require(promised is None or 0 <= promised < math.inf, told)
+    return OneRunAudit(run, promised, as_delta(delta), as_alpha(alpha), count)
 
 
 def choose_guesses(pilot: OneRun, *, delta: float = 0.0, alpha: float = 0.05) -> int | None:
     """How many guesses to fix before the next run, going by another one; None if the best moment does better there.
 
-    The pilot must not be the run that is audited: a smaller training, a simulation, last week's run. A pilot with
-    another number of guesses gives a number in proportion to it. A bad choice makes an audit weak, never wrong.
+    The pilot must not be the run that is audited: a smaller training, a simulation, last week's run. The number is for
+    as many guesses as the pilot has; for twice as many, double it. A bad choice makes an audit weak, never wrong.
     """
     require(pilot.ordered, "Only counts are known of this run; a pilot needs the guesses in their order.")
     guesses, delta, alpha = pilot.guesses, as_delta(delta), as_alpha(alpha)
@@ -130,7 +136,11 @@ class OneRunAudit(Answer):
         """For a person."""
         how = "a number that was fixed beforehand" if self.counted is not None else "the best moment to stop"
         found: list[Row] = [
-            ("certified", f">= {self._shown}", f"true epsilon at delta {self.delta:g}, {sure(self.alpha)}"),
+            (
+                "certified",
+                f">= {self._shown}",
+                f"true epsilon for {self._change} at delta {self.delta:g}, {sure(self.alpha)}",
+            ),
             ("guesses", str(self.guesses), how),
             ("right", str(self.successes), f"of these; {self._by_chance:.4g} would be by chance"),
             ("canaries", str(self.run.canaries.people), "also those without a guess"),
@@ -156,16 +166,34 @@ class OneRunAudit(Answer):
     def sentence(self) -> str:
         """The answer in words."""
         first = "" if self.counted is not None else "the first "
-        at = f" at delta {self.delta:g}" if self.delta else ""
         told = (
             f"{self.successes} of {first}{self.guesses} guesses about {self.run.canaries.people} canaries in one run "
-            f"were right: the true epsilon{at} is at least {self._shown} ({sure(self.alpha)})."
+            f"were right. {self._concluded}"
         )
+        at = f" at delta {self.delta:g}" if self.delta else ""
         if self.claim is None:
             return told
         if self.verdict == "violated":
-            return f"{told} That breaks the promise of epsilon {self.claim:g}."
+            return f"{told} That breaks a promise of epsilon {self.claim:g}{at} for {self._change}."
         return f"{told} That is consistent with epsilon {self.claim:g}, which is no proof of it."
+
+    @property
+    def _change(self) -> str:
+        """What epsilon is about: what the canaries did."""
+        return "adding or removing a record" if self.run.in_or_out else "changing a value"
+
+    @property
+    def _concluded(self) -> str:
+        """What follows, with what must be true for it."""
+        if self.epsilon_certified == 0:
+            return "That certifies nothing: the true epsilon may be anything."
+        drawn = "was in or out by a coin of its own" if self.run.in_or_out else "had a value drawn independently"
+        fixed = " and the number of guesses was fixed beforehand" if self.counted is not None else ""
+        at = f" at delta {self.delta:g}" if self.delta else ""
+        return (
+            f"If every canary {drawn}{fixed}, the true epsilon for {self._change}{at} is at least {self._shown} "
+            f"({sure(self.alpha)})."
+        )
 
     def picture(self) -> Curves:
         """What `plot` draws: the certificate over the number of guesses, at the best moment up to there and counted."""

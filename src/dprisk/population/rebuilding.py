@@ -164,9 +164,10 @@ class Rebuilt(Answer):
         tables = "in one table" if self.runs == 1 else f"mean of {self.runs} tables"
         right = "" if self.within == 0 else f" within {self.within:g}"
         hidden = self.secret[0] if len(self.secret) == 1 else f"all of {', '.join(self.secret)}"
-        most = f"no attacker gets more than {self.most[0.95]} of a table right, with 95 % confidence"
+        each = "this table" if self.runs == 1 else "any of these tables"
+        most = f"no attacker gets more than {self.most[0.95]} of {each} right, with 95 % confidence"
         if self.most[0.95] >= self.people:
-            most = "nothing rules out, at 95 % confidence, that an attacker gets all of a table right"
+            most = "nothing rules out, at 95 % confidence, that an attacker gets all of one right"
         return (
             f"Of {self.people} people whose other columns are known, our attack got {hidden}{right} right for "
             f"{self.prior_aware:.1f}, and {self.prior_alone:.1f} without the marginals ({tables}). If rows "

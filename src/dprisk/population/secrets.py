@@ -100,7 +100,9 @@ def frequencies(path: str | Path, label: str | None = None, weight: str | None =
 
     The columns may be named; otherwise the file's own `label`, `name`, `pin`, `password`, `value` or `rank`, and
     `count`, `leak_count`, `frequency`, `probability` or `percent`. A secret that is listed twice is added up. What the
-    file leaves out is taken not to occur, which makes every listed secret a little too likely: the safe side of bounds.
+    file leaves out is taken not to occur, which makes every listed secret a little too likely: the safe side of bounds
+    without delta. What delta adds goes by the rarest secret, too, so give `LargestMasses` what is known of a list with
+    gaps.
     """
     file = CsvFile.open(path)
     names, shares = (_column(file, given, usual) for given, usual in ((label, LABELS), (weight, WEIGHTS)))

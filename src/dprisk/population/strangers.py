@@ -31,8 +31,8 @@ def match_somebody(guarantee: Guarantee | float, baseline: float, people: int) -
     `baseline` is the largest prior probability of what one guess can be right about.
 
     >>> print(match_somebody(1.0, baseline=0.001, people=100).sentence())
-    One guess matches some one of 100 records with at most 23.80 %, 9.52 % without the release; a given one with at \
-most 0.272 %, 0.1 % without it.
+    If records are drawn independently and no guess is likelier beforehand than 0.1 %, one guess matches some one of \
+100 with at most 23.80 %, 9.52 % without the release; a given one with at most 0.272 %, 0.1 % without it.
     """
     promise = guarantee if isinstance(guarantee, Guarantee) else ApproxDP(guarantee)
     chance = as_number("baseline", baseline)
@@ -127,7 +127,8 @@ class Match(Answer):
         """In words."""
         some = decimals_up(100 * self.somebody, 2)
         return (
-            f"One guess matches some one of {self.people} records with at most {some} %, "
+            f"If records are drawn independently and no guess is likelier beforehand than {100 * self.baseline:.3g} %, "
+            f"one guess matches some one of {self.people} with at most {some} %, "
             f"{100 * self.somebody_without:.3g} % without the release; a given one with at most "
             f"{significant_up(100 * self.given_one, 3)} %, {100 * self.baseline:.3g} % without it."
         )

@@ -134,19 +134,12 @@ class Targets(Value):
         )
         more = [name for name in ("people", "label") if file.has(name)]
         table = file.columns([*given, *more])
-        numbers = np.array(file.numbers(table[given[0]], given[0]))
-        each = np.array(file.numbers(table["people"], "people")) if "people" in more else np.ones(numbers.size)
-        if np.any((each < 1) | (each != np.floor(each))):
-            file.refuse_cell(
-                "people", lambda cell: not float(cell) >= 1 or float(cell) % 1 > 0, "is {cell}", "write a whole number"
-            )
-        repeat = each.astype(int)
+        repeat = whole_cells(file, table["people"], "people", 1) if "people" in more else [1] * len(table[given[0]])
         labels = np.repeat(np.array(table["label"], dtype=object), repeat) if "label" in more else None
         if given == ["values"]:
-            if np.any(numbers < 1):
-                file.refuse_cell("values", lambda cell: not float(cell) >= 1, "is {cell}", "at least 1 is possible")
-            masses = np.repeat(1 / numbers, repeat)
+            masses = np.repeat(1 / np.array(whole_cells(file, table["values"], "values", 1)), repeat)
             return cls(masses, masses, masses, labels)
+        numbers = np.array(file.numbers(table["baseline"], "baseline"))
         if np.any(~((numbers >= 0) & (numbers <= 1))):
             file.refuse_cell(
                 "baseline", lambda cell: not 0 <= float(cell) <= 1, "is {cell}", "it is a chance, between 0 and 1"
@@ -188,21 +181,36 @@ class Targets(Value):
         """The same people if each prior may be off by this much: no set of values is more likely by more than that.
 
         Swanberg et al., section 7.1: what holds for priors with these baselines holds for every prior within total
-        variation `by` of the given one. `sampling_error` tells how far frequencies in a sample may be off.
+        variation `by` of the given one; values that were thought impossible may then be possible.
+        Where an attempt names one value, `sampling_error` tells how far frequencies in a sample may be off.
         """
         off = as_number("by", by)
-        require(0 <= off <= 1, f"A total variation lies in [0, 1], got {off:g}")
-        lower = np.maximum(0.0, self.smallest - off), np.maximum(0.0, self.collisions - 4 * off)
-        return Targets(np.minimum(1.0, self.baselines + off), *lower, self.labels)
+        require(0 <= off <= 1, f"How far priors are off, in total variation, lies in [0, 1], got {off:g}")
+        smallest = self.smallest if off == 0 else 0.0
+        collisions = np.maximum(0.0, self.collisions - 4 * off)
+        return Targets(np.minimum(1.0, self.baselines + off), smallest, collisions, self.labels)
 
     def _summary(self) -> str:
         return f"Targets({self.people} people, baselines from {self.baselines.min():g} to {self.baselines.max():g})"
 
 
+def whole_cells(file: CsvFile, cells: Sequence[str], name: str, least: int) -> list[int]:
+    """A column of whole numbers; or an error that names the first cell that is none."""
+
+    def is_wrong(number: float | str) -> bool:
+        return not (float(number) >= least and float(number) % 1 == 0)
+
+    numbers = file.numbers(cells, name)
+    if any(map(is_wrong, numbers)):
+        file.refuse_cell(name, is_wrong, "is {cell}", f"write a whole number of at least {least}")
+    return list(map(int, numbers))
+
+
 def posteriors(epsilon: float, baselines: FloatArray) -> FloatArray:
     """beta(k) = e^eps k / (1 + (e^eps - 1) k) of each, rounded up (Swanberg et al., Theorem 3.2)."""
     shrink = math.exp(-epsilon)
-    found: FloatArray = np.minimum(1.0, baselines / (shrink + (1 - shrink) * baselines + 1e-320) * (1 + 4 * ULP))
+    below = np.maximum(shrink + (1 - shrink) * baselines, 5e-324)  # 0 only where the baseline is, and e^-eps underflows
+    found: FloatArray = np.minimum(1.0, baselines / below * (1 + 4 * ULP))
     return found
 
 
