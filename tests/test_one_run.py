@@ -153,15 +153,20 @@ def test_scores_become_guesses_the_most_certain_first() -> None:
 
 
 def test_a_score_that_tells_nothing_certifies_nothing_in_whatever_order_canaries_are_listed() -> None:
-    """Everybody who was out is listed before everybody who was in, as files often are."""
+    """Everybody who was out is listed before everybody who was in, as files often are: in that order, 4.6 and more.
+
+    Five runs by chance: one in twenty may be above 0, none far above.
+    """
     inside = np.arange(1000) >= 500
     alike = OneRun.from_scores(np.zeros(1000), inside)
     saturated = OneRun.from_scores(np.where(np.arange(1000) % 2, np.inf, -np.inf), inside)
     one_value = OneRun.from_guesses(["a"] * 1000, ["a"] * 100 + ["b"] * 900, 10)
     nearest = OneRun.from_candidates(np.zeros((1000, 10)), np.arange(1000) // 100)
-    for run in (alike, saturated, one_value, nearest):
+    drawn = np.isin(np.arange(1000), np.random.default_rng(0).permutation(1000)[:500])  # as many people draw members
+    chosen = OneRun.from_guesses([True] * 1000, drawn.tolist(), 2)
+    for run in (alike, saturated, one_value, nearest, chosen):
         for guesses in (None, 100, 1000):
-            assert audit_one_run(run, guesses=guesses).epsilon_certified < 0.1
+            assert audit_one_run(run, guesses=guesses).epsilon_certified < 1
 
 
 @pytest.mark.parametrize(
@@ -169,7 +174,7 @@ def test_a_score_that_tells_nothing_certifies_nothing_in_whatever_order_canaries
     [
         ("score,member\n1,1\n0,0\n", {"values": 10}, "tells who was in, so a canary has no values; drop .values."),
         ("guess,truth,values\na,a,2\n", {"prior": 0.9}, "tells guesses of values, each as likely as another; drop"),
-        ("guess,truth,values\na,a,2\n", {"values": 10}, "has a column .values.; drop .values."),
+        ("guess,truth,values\na,a,2\n", {"values": 10}, "has a column .values.: leave out"),
         ("guess,truth,values\na,a,2.7\n", {}, "row 2: .values. is 2.7; write a whole number of at least 2"),
         ("guess,truth,values\na,a,inf\n", {}, "row 2: .values. is inf; write a whole number of at least 2"),
         ("guess,truth,values\na,a,2\na,,2\n", {}, "row 3: .truth. is empty"),

@@ -297,6 +297,7 @@ def test_targets_under_a_threat() -> None:
         ("values\n0\n", "row 2: `values` is 0; write a whole number of at least 1"),
         ("values\n2.5\n", "row 2: `values` is 2.5; write a whole number"),
         ("values\n4\nnan\n", "row 3: `values` is nan; write a whole number"),
+        ("baseline,people\n0.5,1e30\n", "people, and at most 100,000,000 can be told of; take fewer"),
         ("baseline,people\n0.5,inf\n", "row 2: `people` is inf; write a whole number"),
     ],
 )

@@ -145,7 +145,7 @@ def _audit_command() -> Command:
         "Answer": answer_options(),
     }
     examples = (
-        "--scores scores.csv --delta 1e-5 --claim 1",
+        "--scores canaries.csv --delta 1e-5 --claim 1",
         "--successes 61 --guesses 100 --targets 1000 --prior 0.5 --delta 1e-5",
     )
     return Command("audit", _audit, sections, examples=examples)

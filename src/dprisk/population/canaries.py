@@ -19,6 +19,7 @@ from dprisk.tables import as_floats, listed
 from dprisk.threat.prior import Prior
 from dprisk.types import BoolArray, FloatArray, IntArray
 
+TIES = 0x6B0F_52D1_93CA  # seed of the order of ties: not 0, by which somebody else may have drawn who is in
 YES, NO = {"1", "1.0", "true", "yes", "in", "member"}, {"0", "0.0", "false", "no", "out", "non-member"}
 
 
@@ -224,7 +225,7 @@ def _read_values(file: CsvFile, cells: Sequence[str] | None, values: int | None)
     if cells is None:
         InputFileError.unless(values is not None, told)
         return as_whole("values", values, least=2)
-    require(values is None, f"{file.path} has a column `values`; drop `values`.")
+    require(values is None, f"{file.path} has a column `values`: leave out the number of values besides.")
     return whole_cells(file, cells, "values", 2)
 
 
@@ -241,6 +242,6 @@ def _most_certain_first(certainties: FloatArray) -> IntArray:
 
     In the order of the list, members before the others, a score that is the same for all would seem to tell them apart.
     """
-    drawn = np.random.default_rng(0).permutation(certainties.size)
+    drawn = np.random.default_rng(TIES).permutation(certainties.size)
     order: IntArray = drawn[np.argsort(-certainties[drawn], kind="stable")]
     return order

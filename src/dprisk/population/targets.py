@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from dprisk.csv_files import CsvFile
-from dprisk.errors import InputFileError, ParameterError, as_number, as_whole, require
+from dprisk.errors import InputFileError, ParameterError, TooLargeError, as_number, as_whole, require
 from dprisk.tables import as_floats, rows_of
 from dprisk.threat import Threat
 from dprisk.threat.prior import Prior
@@ -19,6 +19,7 @@ from dprisk.types import FloatArray, Table
 from dprisk.values import Value
 
 ULP = 2.0**-52
+MOST_PEOPLE = 100_000_000  # of a file
 SAME = 1e-12  # relative difference up to which baselines are one
 
 
@@ -135,6 +136,8 @@ class Targets(Value):
         more = [name for name in ("people", "label") if file.has(name)]
         table = file.columns([*given, *more])
         repeat = whole_cells(file, table["people"], "people", 1) if "people" in more else [1] * len(table[given[0]])
+        total = f"{path} stands for {sum(repeat):,} people, and at most {MOST_PEOPLE:,} can be told of; take fewer."
+        require(sum(repeat) <= MOST_PEOPLE, total, TooLargeError)
         labels = np.repeat(np.array(table["label"], dtype=object), repeat) if "label" in more else None
         if given == ["values"]:
             masses = np.repeat(1 / np.array(whole_cells(file, table["values"], "values", 1)), repeat)
