@@ -290,7 +290,7 @@ def test_who_sees_what_is_computed_on_the_way_is_told_of_beside_the_numbers(tmp_
 def test_a_printed_epsilon_keeps_the_tolerance_even_where_the_risk_jumps(tmp_path: Path) -> None:
     """At epsilon 3.4897 hashing takes one value more than at 3.48, and risks less."""
     tolerance = 0.3756281407035176
-    universe, release = {"prior": "uniform", "size": 10}, {"mechanism": "olh", "epsilon": 1.0}
+    universe, release = {"prior": "uniform", "size": 10}, {"mechanism": "olh", "epsilon": 4.0}
     found = made(tmp_path, universe=universe, release=release, attacker__tolerance=tolerance)
     kept = found.faced[0].answers[0].kept
     assert isinstance(kept, Kept)
@@ -298,6 +298,13 @@ def test_a_printed_epsilon_keeps_the_tolerance_even_where_the_risk_jumps(tmp_pat
     assert assess(OLH(10, float(kept.shown)), threat).advantage <= tolerance
     assert assess(OLH(10, float(significant_down(kept.found.value, 3))), threat).advantage > tolerance
     assert "or less" not in found.rows[0][-1]
+    assert in_short(found)[0].endswith(f"To keep every tolerance: epsilon {kept.shown}.")
+    both = small(universe=universe, release=release, attacker__tolerance=0.2)
+    both["attacker"].append(both["attacker"][0] | {"name": "Another", "tolerance": tolerance})
+    (tmp_path / "y.json").write_text(json.dumps(both))
+    told = in_short(make_report(read_threat_model(tmp_path / "y.json")))[0]
+    epsilon = float(told.split("epsilon ")[1].rstrip("."))
+    assert assess(OLH(10, epsilon), threat).advantage <= 0.2
 
 
 def test_a_release_without_noise_has_a_report(tmp_path: Path) -> None:
@@ -444,6 +451,7 @@ def test_the_command_writes_it(
         (("--out", "report.pdf"), "must end in .html, .md or .json"),
         (("--out", "nowhere/report.html"), "cannot be written"),
         (("--audit", "nowhere.json"), "There is no file"),
+        (("--audit", "audit.json", "--out", "audit.json"), "audit.json is the audit itself"),
         (("--data", "nowhere"), "There is no folder"),
     ],
 )

@@ -554,6 +554,10 @@ BROKEN: dict[str, tuple[Any, str]] = {
         small(crafter__records_per_unit=10**6),
         r"records_per_unit` is a whole number from 1 to 10,000",
     ),
+    "twice": (
+        small(attacker=[small()["attacker"][0], small()["attacker"][0] | {"name": " ｓomebody"}]),
+        r"`attacker 2, name` is ' ｓomebody' again; each attacker needs a name of its own",
+    ),
     "too often": (small(release__times=10**9), r"`release, times` is a whole number from 1 to 100,000, got 1000000000"),
     "no number": (
         small(crafter__people=True),

@@ -119,6 +119,8 @@ def _report(file: Path, data: Path | None, out: Path | None, audit: Path | None)
     if out is not None:
         require(out.suffix in FORMS, f"{out} must end in {', '.join(FORMS[:-1])} or {FORMS[-1]}.", InputFileError)
         require(out.resolve() != file.resolve(), f"{out} is the threat model itself.", InputFileError)
+        same = audit is not None and out.resolve() == audit.resolve()
+        require(not same, f"{out} is the audit itself.", InputFileError)
     audited = None if audit is None else read_audit(audit)
     with waiting("Assessing"):
         found: Any = make_report(_read(file, data), audited)

@@ -10,6 +10,7 @@ from dprisk.risks import Risk, WorstCase
 from dprisk.risks.sentences import NEARLY_ONE
 from dprisk.rounding import percent_up, plain, round_number_of_people, significant_down, significant_up, sure
 from dprisk.taxonomy import Answered, Faced, Kept
+from dprisk.taxonomy.findings import gained_with
 from dprisk.threat.prior import written
 
 MOST_LETTERS = 300  # of a record
@@ -304,14 +305,16 @@ def _of_guarantee(worst: WorstCase, title: str, single: bool) -> list[tuple[str,
 
 def remedy(faced: list[Faced]) -> str:
     """The noise that keeps all tolerances at once, where one number is known to: more noise may be worse if uneven."""
-    kept = [it.kept for one in faced for it in one.covered if it.kept is not None]
-    found = [it for it in kept if isinstance(it, Kept) and it.value is not None]
-    if not found or any(isinstance(it, str) for it in kept):
+    asked = [(one, it, it.kept) for one in faced for it in one.covered if it.kept is not None]
+    found = [(one, it, kept) for one, it, kept in asked if isinstance(kept, Kept)]
+    limits = [kept for _, _, kept in found if kept.value is not None]
+    if not limits or len(found) < len(asked):
         return ""
-    if found[0].is_uneven and len({it.value for it in found}) > 1:
+    sign = 1 if limits[0].parameter.rises else -1
+    strictest = min(limits, key=lambda kept: sign * (kept.value or 0.0))
+    chosen = float(strictest.shown)
+    if strictest.is_uneven and any(gained_with(one, it, chosen) > kept.tolerance for one, it, kept in found):
         return ""
-    rises = found[0].parameter.rises
-    strictest = min(found, key=lambda it: (it.value or 0.0) * (1 if rises else -1))
     name = strictest.parameter.name.replace("_", " ")
     return f"To keep every tolerance: {name} {strictest.shown}{_or_less(strictest)}."
 

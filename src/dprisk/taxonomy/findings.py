@@ -182,6 +182,11 @@ def _turning(setting: Setting, attacker: Attacker, it: Answered) -> _Turning:
     return _Turning(setting, attacker, it.question, it.threat)
 
 
+def gained_with(faced: Faced, it: Answered, value: float) -> float:
+    """What an attacker gains, at most, if the noise is set by another value."""
+    return _turning(faced.setting, faced.attacker, it).advantage(_turned(faced.setting.template, value))
+
+
 @dataclass(frozen=True)
 class _Turning:
     """The same question with more or less noise."""

@@ -88,10 +88,15 @@ def _attackers(whole: Section) -> tuple[Attacker, ...]:
         section = whole.inner("attacker", number)
         values = _values(section, ATTACKER)
         choices = {it.name: values.pop(it.name) for it in DIMENSIONS if it.name in values}
-        if any(values["name"] == other.name for other in found):
+        if any(_looks(values["name"]) == _looks(other.name) for other in found):
             section.refuse(f"is {values['name']!r} again; each attacker needs a name of its own.", "name")
         found.append(Attacker(choices=choices, **values))
     return tuple(found)
+
+
+def _looks(name: str) -> str:
+    """A name as readers tell it from others: spaces, case and the way letters are put together do not count."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 def _require_whole(model: ThreatModel, section: Section) -> None:
