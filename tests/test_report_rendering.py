@@ -78,7 +78,9 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
         pytest.skip("needs npm to fetch axe-core")
     folder = tmp_path_factory.mktemp("axe")
     command = ["npm", "install", "--prefix", str(folder), "--no-audit", "--no-fund", AXE]
-    if subprocess.run(command, capture_output=True, check=False, timeout=120).returncode:
+    try:
+        subprocess.run(command, capture_output=True, check=True, timeout=60)
+    except subprocess.SubprocessError:
         pytest.skip(f"npm cannot fetch {AXE} here")
     return (folder / "node_modules" / "axe-core" / "axe.min.js").read_text()
 
