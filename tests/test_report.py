@@ -279,6 +279,10 @@ def test_comfort_is_told_only_of_who_was_compared(tmp_path: Path) -> None:
     for attackers, told in cases:
         path.write_text(json.dumps(safe | {"attacker": attackers}))
         assert in_short(make_report(read_threat_model(path)))[: len(told)] == told
+    path.write_text(
+        json.dumps(safe | {"attacker": [*safe["attacker"], other], "release": {"mechanism": "grr", "epsilon": 9}})
+    )
+    assert "To keep the tolerances that can be compared: epsilon" in in_short(make_report(read_threat_model(path)))[0]
 
 
 def test_who_sees_what_is_computed_on_the_way_is_told_of_beside_the_numbers(tmp_path: Path) -> None:
@@ -324,6 +328,8 @@ def test_a_count_of_all_people_is_said_beside_the_one_guess(tmp_path: Path) -> N
     assert row[2:5] == (f"<= {most.without_release}", f"<= {most.at_most}", "")
     answers = json.loads(found.to_json())["attackers"][0]["answers"]
     assert [it["many"]["at_most"] for it in answers if "many" in it] == [most.at_most]
+    knows = made(tmp_path, attacker__dataset_knowledge="random", **changes)
+    assert "(95 % confidence), those that it knew beforehand aside; without" in knows.to_html()
     weak = made(tmp_path, release={"guarantee": "pure", "epsilon": 30.0}, **changes)
     assert "does not rule out that somebody reconstructs all of these 100 records" in weak.to_html()
 

@@ -31,9 +31,8 @@ def anchor(faced: Faced) -> str:
 def summary(faced: list[Faced]) -> list[Block]:
     """What people read first: how many attackers may gain more than is tolerated, what would help, a card for each."""
     blocks: list[Block] = [Heading(2, "In short", "summary"), *_tolerated(faced)]
-    untold = [it.attacker.name for it in faced if it.attacker.tolerance is not None and it.worst is None]
-    if untold:
-        blocks.append(Paragraph(f"Nothing here says whether the tolerance is kept: {', '.join(untold)}.", "bad"))
+    if names := words.untold(faced):
+        blocks.append(Paragraph(f"Nothing here says whether the tolerance is kept: {', '.join(names)}.", "bad"))
     if any(it.not_covered for it in faced):
         told = "Some questions are not covered by any bound here; each attacker's part says which and why."
         blocks.append(Paragraph(told))

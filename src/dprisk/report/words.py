@@ -95,6 +95,9 @@ def gain(faced: Faced, it: Answered) -> str:
     if it.question.kind == "record":
         return f"says yes to {more} people with the record it looks for than of people at random ({whom})"
     does = "recognises" if it.question.goal == "membership" else "is right about"
+    if it.is_estimate:
+        does = "recognises, by an estimate," if it.question.goal == "membership" else "is, by an estimate, right about"
+        more = more.removeprefix("about ")
     return f"{does} {more} people {than} ({whom})"
 
 
@@ -229,7 +232,8 @@ def sentence(faced: Faced, it: Answered) -> str:
     if it.population is not None:
         return population_sentence(it)
     if it.many is not None:
-        return many_sentence(it.many, asked.goal == "reconstruction" and faced.attacker.within is None)
+        whole = asked.goal == "reconstruction" and faced.attacker.within is None
+        return many_sentence(it.many, whole, "informed" in asked.rules)
     if asked.kind == "record":
         one = it.exposed[0]
         plain_label = it.threat is not None and it.threat.prior.labels is None
@@ -259,17 +263,21 @@ def population_sentence(it: Answered) -> str:
     return f"{told}At no epsilon would it: without any release the commonest record matches somebody {luck}{best}."
 
 
-def many_sentence(found: AtMost, whole: bool) -> str:
-    """About how many people guesses are right at once, where each guess is about the `whole` record or part of it."""
+def many_sentence(found: AtMost, whole: bool, informed: bool) -> str:
+    """About how many people guesses are right at once; each is about the `whole` record or part of it.
+
+    Who is `informed` of other rows may know some of them beforehand.
+    """
     people, most, luck = found.targets.people, found.at_most, found.without_release
     does = "reconstructs" if whole else "is right about"
     if most >= people:
         told = f"the promise does not rule out that somebody {does} all of these {people:,} records"
     else:
         told = f"no attacker {does} more than {most:,} of these {people:,} records ({sure(found.alpha)})"
+    aside = ", those that it knew beforehand aside" if informed else ""
     return (
-        f"If the records are independent of each other and as common as the file says, {told}; without the release it "
-        f"would be at most {luck:,}."
+        f"If the records are independent of each other and as common as the file says, {told}{aside}; without the "
+        f"release it would be at most {luck:,}."
     )
 
 
@@ -303,20 +311,33 @@ def _of_guarantee(worst: WorstCase, title: str, single: bool) -> list[tuple[str,
     return rows
 
 
+def untold(faced: list[Faced]) -> list[str]:
+    """Who has a tolerance of which nothing says whether it is kept."""
+    return [one.attacker.name for one in faced if one.attacker.tolerance is not None and one.worst is None]
+
+
 def remedy(faced: list[Faced]) -> str:
     """The noise that keeps all tolerances at once, where one number is known to: more noise may be worse if uneven."""
     asked = [(one, it, it.kept) for one in faced for it in one.covered if it.kept is not None]
     found = [(one, it, kept) for one, it, kept in asked if isinstance(kept, Kept)]
-    limits = [kept for _, _, kept in found if kept.value is not None]
-    if not limits or len(found) < len(asked):
+    strictest = _strictest([kept for _, _, kept in found])
+    if strictest is None or len(found) < len(asked):
         return ""
-    sign = 1 if limits[0].parameter.rises else -1
-    strictest = min(limits, key=lambda kept: sign * (kept.value or 0.0))
     chosen = float(strictest.shown)
     if strictest.is_uneven and any(gained_with(one, it, chosen) > kept.tolerance for one, it, kept in found):
         return ""
     name = strictest.parameter.name.replace("_", " ")
-    return f"To keep every tolerance: {name} {strictest.shown}{_or_less(strictest)}."
+    which = "the tolerances that can be compared" if untold(faced) else "every tolerance"
+    return f"To keep {which}: {name} {strictest.shown}{_or_less(strictest)}."
+
+
+def _strictest(found: list[Kept]) -> Kept | None:
+    """That with most noise; None if any noise will do."""
+    limits = [(kept.value, kept) for kept in found if kept.value is not None]
+    if not limits:
+        return None
+    choose = min if limits[0][1].parameter.rises else max
+    return choose(limits, key=lambda it: it[0])[1]
 
 
 def short(faced: Faced, it: Answered) -> str:
