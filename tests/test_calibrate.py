@@ -1,6 +1,7 @@
 """Calibration: the weakest noise, never above the target."""
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -322,3 +323,13 @@ def test_dp_sgd_is_calibrated_by_the_accountant() -> None:
 def test_what_cannot_be_calibrated_gets_one_clear_sentence(wrong: Any, message: str) -> None:
     with pytest.raises(DpriskError, match=message):
         wrong()
+
+
+@pytest.mark.parametrize("target", [0.1, 0.2, 0.3, 0.3756, 0.5])
+@pytest.mark.parametrize("template", [OLH(10, 1.0), SubsetSelection(10, 1.0), GRR(10, 1.0)])
+def test_the_number_that_is_printed_keeps_the_promise(template: Any, target: float) -> None:
+    """Also where the risk jumps, and a rounded number lies on the other side."""
+    threat = Threat(Prior.uniform(10))
+    found = calibrate(template, threat, advantage=target)
+    for told in (*re.findall(r"choose epsilon ([0-9.]+[0-9])", found.sentence()), found.rows[0][1]):
+        assert assess(template.with_parameter(float(told)), threat).advantage <= target

@@ -6,7 +6,6 @@ reports was computed at the parameter that it reports, and is at most the target
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -173,9 +172,13 @@ class Calibration(Found, Compared, Answer):
 
     def _shown(self, found: Found) -> str:
         """A parameter rounded to the safe side."""
-        if found.unlimited:
-            return "any"
-        return significant_down(found.value, 4) if self._knob.rises else significant_up(found.value, 4)
+        return "any" if found.unlimited else self._rounded(found.value, 4)
+
+    def _rounded(self, value: float, digits: int) -> str:
+        """To so many digits, on the safe side; to all of them where there is no such side, since the risk jumps."""
+        if self._knob.jumps or self._knob.wavers:
+            return repr(value)
+        return significant_down(value, digits) if self._knob.rises else significant_up(value, digits)
 
     def sentence(self) -> str:
         """What to choose, rounded to the safe side, so that the printed number keeps the promise too."""
@@ -184,13 +187,8 @@ class Calibration(Found, Compared, Answer):
             return f"Every {self.parameter} that was tried, from {SMALLEST:g} to {LARGEST:g}, keeps {goal}."
         if self.unlimited:
             return f"Any {self.parameter} keeps {goal}: this goal needs no noise."
-        digits = 10.0 ** (2 - math.floor(math.log10(self.value)))
-        if self._knob.rises:
-            others, number = " or less", math.floor(self.value * digits) / digits
-        else:
-            others, number = " or more", math.ceil(self.value * digits) / digits
-        others = "" if self._knob.jumps or self._knob.wavers else others
-        return f"To keep {goal}, choose {self.parameter} {number:g}{others}{self._aside(others)}."
+        others = "" if self._knob.jumps or self._knob.wavers else " or less" if self._knob.rises else " or more"
+        return f"To keep {goal}, choose {self.parameter} {self._rounded(self.value, 3)}{others}{self._aside(others)}."
 
     def _aside(self, others_keep_it: str) -> str:
         """What noise that is, where the goal is the parameter itself, and whether less may do."""
