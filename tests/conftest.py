@@ -1,6 +1,20 @@
-"""Settings for the property tests: the same cases on every machine, no deadline on a busy one."""
+"""Settings for the property tests: the same cases on every machine, no deadline on a busy one. And a browser."""
 
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import settings
+
+from tests import browser
 
 settings.register_profile("dprisk", deadline=None, derandomize=True, max_examples=150)
 settings.load_profile("dprisk")
+
+
+@pytest.fixture(scope="module")
+def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Page]:
+    """A browser without a network."""
+    if browser.PROGRAM is None:
+        pytest.skip("needs Chromium to look at the pages (apt-get install chromium)")
+    with browser.chromium(tmp_path_factory.mktemp("profile")) as page:
+        yield page

@@ -36,8 +36,8 @@ from dprisk.threat.success import Distances, Success
 from dprisk.types import BoolArray, FloatArray, IntArray
 from tests.naive import attack_values
 from tests.strategies import balls, partitions, priors, set_protocols
-from tests.test_cli import run
 from tests.test_exact import by_table, problems, tiny_problems
+from tests.typed import run
 
 
 def best_rates(channel: FloatArray, pi: FloatArray, groups: IntArray, success: BoolArray) -> tuple[float, float]:

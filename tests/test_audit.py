@@ -53,7 +53,7 @@ from dprisk.mechanisms import (
     SubsetSelection,
 )
 from dprisk.testing import assert_private
-from tests.test_cli import run
+from tests.typed import run
 
 Rng = np.random.Generator
 Code = Callable[..., Any]

@@ -41,7 +41,7 @@ from dprisk.threat import Distances
 from dprisk.types import FloatArray
 from tests.naive import theorem_4_3
 from tests.strategies import balls, channels, partitions, priors
-from tests.test_cli import run
+from tests.typed import run
 
 Rng = np.random.Generator
 

@@ -55,7 +55,7 @@ from dprisk.releases import Query
 from dprisk.threat.success import Exact, Line, Ring, Success
 from dprisk.types import FloatArray, IntArray
 from dprisk.values import Parameter
-from tests.test_cli import run
+from tests.typed import run
 
 ENTRIES = [(register, entry) for register in REGISTERS for entry in register]
 NAMES = [f"{register.kind} {entry.name}" for register, entry in ENTRIES]

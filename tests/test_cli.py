@@ -25,16 +25,8 @@ from dprisk import (
     assess,
     calibrate,
 )
-from dprisk.cli import main
 from dprisk.mechanisms import SHE, THE, DiscreteGaussian, OnInterval, UnaryEncoding
-
-
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, str, str]:
-    monkeypatch.setattr(sys, "argv", ["dprisk", *arguments])
-    with pytest.raises(SystemExit) as leaving:
-        main()
-    printed = capsys.readouterr()
-    return int(leaving.value.code or 0), printed.out, printed.err
+from tests.typed import run
 
 
 @pytest.fixture

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from dprisk import DPSGD, GRR, OUE, Laplace, Prior, PureDP, Sweep, Threat, assess, sweep
-from dprisk.cli import main, sweeping
+from dprisk.cli import sweeping
 from dprisk.release_files import read_release
 from dprisk.sweeps import SweepInterrupted
+from tests import typed
 
 RELEASE = "docs/examples/histogram.toml"
 HOURS = "docs/examples/adult-hours.csv"
@@ -19,14 +20,7 @@ HOURS = "docs/examples/adult-hours.csv"
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Any:
-    def running(command: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["dprisk", *command.split()])
-        with pytest.raises(SystemExit) as leaving:
-            main()
-        printed = capsys.readouterr()
-        return int(leaving.value.code or 0), printed.out, printed.err
-
-    return running
+    return lambda command: typed.run(capsys, monkeypatch, *command.split())
 
 
 def found_by(run: Any, command: str) -> Any:

@@ -4,7 +4,6 @@ import fcntl
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -73,15 +72,6 @@ def site(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
             build(folder)
             done.touch()
     return folder
-
-
-@pytest.fixture(scope="module")
-def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Page]:
-    """A browser without a network."""
-    if browser.PROGRAM is None:
-        pytest.skip("needs Chromium to look at the pages (apt-get install chromium)")
-    with browser.chromium(tmp_path_factory.mktemp("profile")) as page:
-        yield page
 
 
 class Loaded(HTMLParser):

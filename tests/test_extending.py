@@ -34,8 +34,8 @@ from dprisk.errors import DpriskError
 from dprisk.values import Adjustable, Parameter
 from tests.naive import attack_values, theorem_4_3
 from tests.strategies import balls, partitions, priors
-from tests.test_cli import run
 from tests.test_exact import by_table
+from tests.typed import run
 
 Extras = dict[str, ModuleType]
 Told = Callable[..., str]

@@ -21,7 +21,7 @@ from dprisk.cli.printing import print_table
 from dprisk.cli.progress import waiting
 from dprisk.letters import visible
 from dprisk.rounding import significant_down, significant_up
-from tests.test_cli import run
+from tests.typed import run
 
 PRIOR = Prior([0.4, 0.3, 0.2, 0.1], labels=["flu", "cold", "HIV", "none"])
 NASTY = {":smile:": 3, "\x1b[31mred": 4, "[bold]b[/bold]": 5, "a\nb": 2, "日本": 1, "\u202eevil": 1, "é\xa0ü": 1}

@@ -35,7 +35,7 @@ from dprisk.mechanisms import SHE, SetProtocol, VectorGaussian, VectorLaplace
 from dprisk.mechanisms.numbers.additive import Additive
 from dprisk.types import FloatArray, IntArray
 from tests.strategies import channels, partitions, priors, set_protocols
-from tests.test_cli import run
+from tests.typed import run
 
 
 def by_hand(channel: FloatArray, pi: FloatArray, groups: IntArray, z: int) -> tuple[float, float, float, float]:

@@ -33,7 +33,7 @@ from dprisk.exact import Form
 from dprisk.mechanisms import SHE, VectorGaussian
 from dprisk.registers import Register
 from dprisk.types import IntArray
-from tests.test_cli import run
+from tests.typed import run
 
 SKEWED = Threat(Prior([0.6, 0.3, 0.1]))
 TWO_OF_THREE = Threat(Prior([0.5, 0.5, 0.0]))

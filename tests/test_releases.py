@@ -40,7 +40,7 @@ from dprisk.releases import Count, Histogram, Marginal, Mean, Query, Sum
 from dprisk.types import FloatArray, IntArray
 from tests import naive
 from tests.strategies import partitions, priors
-from tests.test_cli import run
+from tests.typed import run
 
 OTHERS: dict[str, list[Any]] = {
     "sex": ["f", "m", "f", "f", "m", "f"],

@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from html.parser import HTMLParser
 from importlib import resources
 from itertools import pairwise
@@ -12,7 +11,6 @@ from typing import Any
 import pytest
 
 from dprisk import GRR, OLH, ApproxDP, Prior, PureDP, Threat, assess, audit, calibrate
-from dprisk.cli import main
 from dprisk.errors import DpriskError
 from dprisk.population import Targets, at_most
 from dprisk.report import Report, make_report, read_audit
@@ -23,6 +21,7 @@ from dprisk.rounding import plain, significant_down, significant_up
 from dprisk.taxonomy import Kept, read_threat_model
 from dprisk.taxonomy.keys import LEVELS
 from tests.test_taxonomy import EXAMPLES, small
+from tests.typed import run
 
 CHEAP = ("clinic", "telemetry", "attaxonomy")
 
@@ -422,14 +421,6 @@ def test_what_is_no_audit_is_refused(tmp_path: Path, change: dict[str, Any]) -> 
     path.write_text(json.dumps(whole | change))
     with pytest.raises(DpriskError, match="is not what `dprisk audit --json` writes"):
         read_audit(path)
-
-
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, str, str]:
-    monkeypatch.setattr(sys, "argv", ["dprisk", *arguments])
-    with pytest.raises(SystemExit) as leaving:
-        main()
-    printed = capsys.readouterr()
-    return int(leaving.value.code or 0), printed.out, printed.err
 
 
 @pytest.mark.parametrize("suffix", ["html", "md", "json"])

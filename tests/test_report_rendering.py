@@ -3,7 +3,6 @@
 import json
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -60,15 +59,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         audited = read_audit(path) if name == "clinic" else None
         made[name] = make_report(read_threat_model(EXAMPLES / f"{name}.toml"), audited).write(folder / f"{name}.html")
     return made
-
-
-@pytest.fixture(scope="module")
-def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Page]:
-    """A browser without a network."""
-    if browser.PROGRAM is None:
-        pytest.skip("needs Chromium to look at the pages (apt-get install chromium)")
-    with browser.chromium(tmp_path_factory.mktemp("profile")) as page:
-        yield page
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from dprisk.exact import advantage_by_record, theorem
 from dprisk.mechanisms import OnAttribute
 from tests.naive import theorem_4_3
 from tests.strategies import set_protocols
-from tests.test_cli import run
+from tests.typed import run
 
 PEOPLE: dict[str, list[Any]] = {
     "sex": ["f", "f", "f", "f", "m", "m", "m", "m", "m"],

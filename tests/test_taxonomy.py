@@ -3,7 +3,6 @@
 import json
 import math
 import re
-import sys
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dprisk import GRR, OUE, ApproxDP, Knowledge, Prior, PureDP, Survey, Threat, assess, calibrate
-from dprisk.cli import main
 from dprisk.documents import read_document
 from dprisk.errors import DpriskError
 from dprisk.population import Targets, at_most
@@ -42,6 +40,7 @@ from dprisk.taxonomy.population import how_many, population
 from dprisk.taxonomy.rules import ORDER
 from dprisk.taxonomy.starter import Starter
 from dprisk.threat import Attributes
+from tests.typed import run
 
 EXAMPLES = Path(str(resources.files("dprisk") / "examples"))
 FILES = sorted(EXAMPLES.glob("*.toml"))
@@ -495,14 +494,6 @@ def test_the_starter_file_is_whole_and_its_release_is_what_was_asked(tmp_path: P
     (one,) = answer(read_threat_model(path))
     assert one.setting.subject == OUE(7, 0.5)
     assert one.answers[0].advantage == assess(OUE(7, 0.5), Threat(Prior.uniform(7))).advantage
-
-
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, str, str]:
-    monkeypatch.setattr(sys, "argv", ["dprisk", *arguments])
-    with pytest.raises(SystemExit) as leaving:
-        main()
-    printed = capsys.readouterr()
-    return int(leaving.value.code or 0), printed.out, printed.err
 
 
 BROKEN: dict[str, tuple[Any, str]] = {
