@@ -413,7 +413,8 @@ def blocks_in(store: Path) -> int:
         return 0
     with sqlite3.connect(store) as file:
         tables = file.execute("SELECT count(*) FROM sqlite_master WHERE name = 'block'").fetchone()[0]
-        found = int(file.execute("SELECT count(*) FROM block").fetchone()[0]) if tables else 0
+        counted = "SELECT count(*) FROM block WHERE number >= 0"  # the others are of the pilot
+        found = int(file.execute(counted).fetchone()[0]) if tables else 0
     file.close()
     return found
 

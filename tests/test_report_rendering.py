@@ -67,9 +67,9 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
     if shutil.which("npm") is None:
         pytest.skip("needs npm to fetch axe-core")
     folder = tmp_path_factory.mktemp("axe")
-    command = ["npm", "install", "--prefix", str(folder), "--no-audit", "--no-fund", AXE]
+    command = ["npm", "install", "--prefix", str(folder), "--no-audit", "--no-fund", "--fetch-retries=0", AXE]
     try:
-        subprocess.run(command, capture_output=True, check=True, timeout=60)
+        subprocess.run(command, capture_output=True, check=True, timeout=30)
     except subprocess.SubprocessError:
         pytest.skip(f"npm cannot fetch {AXE} here")
     return (folder / "node_modules" / "axe-core" / "axe.min.js").read_text()
