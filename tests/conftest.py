@@ -1,5 +1,6 @@
-"""Settings for the property tests: the same cases on every machine, no deadline on a busy one. And a browser."""
+"""Settings for all tests: the same cases on every machine, no deadline on a busy one, one thread a worker; a browser."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -7,6 +8,8 @@ from hypothesis import settings
 
 from tests import browser
 
+for library in ("OMP", "OPENBLAS", "MKL"):  # threads that wait for each other busily, beside workers on every core
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 settings.register_profile("dprisk", deadline=None, derandomize=True, max_examples=150)
 settings.load_profile("dprisk")
 
