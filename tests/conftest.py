@@ -1,4 +1,4 @@
-"""Settings for all tests: the same cases on every machine, no deadline on a busy one, one thread a worker; a browser."""
+"""Settings for all tests: the same cases on every machine, no deadline, one thread a worker; and a browser."""
 
 import os
 from collections.abc import Iterator
