@@ -3,7 +3,7 @@
     python -m benchmarks.gradient_attacks --data-dir DATA [--device cuda --fast] [--runs 1000] [--csv FILE] [--part ...]
 
 mnist, fashion          999 records and 8 candidates, the network 784-10-10 (RAD Figures 4 and 5)
-mnist-128               128 candidates (thesis Figure 8.1)
+mnist-128, fashion-128  128 candidates (thesis Figure 8.1)
 mnist-pair, fashion-pair    the thesis's prior 0.35, 0.35, 0.05 x 6 (Figure 8.3)
 fashion-cnn             the thesis's convolutional network (Figure 8.2): a GPU, or patience
 opposite                two opposite gradients, weights fixed: where the printed line is exceeded most
@@ -40,7 +40,7 @@ from dprisk.learning import (
 
 EPSILONS = (1, 5, 10, 20, 50)
 OTHERS = 999
-PARTS = ("mnist", "mnist-128", "mnist-pair", "fashion", "fashion-pair", "fashion-cnn", "opposite")
+PARTS = ("mnist", "mnist-128", "mnist-pair", "fashion", "fashion-128", "fashion-pair", "fashion-cnn", "opposite")
 
 
 def attacked(part: str, asked: argparse.Namespace) -> tuple[GradientAttack, list[float]]:
@@ -54,7 +54,7 @@ def attacked(part: str, asked: argparse.Namespace) -> tuple[GradientAttack, list
         levels = [noise_for(epsilon, 1e-5, recipe) for epsilon in EPSILONS]
         return attack_gradients(recipe, pair, pair, noise_multipliers=levels, knows=["none", "all"], **more), []
     load = mnist if part.startswith("mnist") else fashion_mnist
-    size = 128 if part == "mnist-128" else 8
+    size = 128 if part.endswith("128") else 8
     pictures, labels = load(asked.data_dir)
     every = Examples(pictures[: OTHERS + size].reshape(OTHERS + size, -1), labels[: OTHERS + size])
     data, candidates = every[:OTHERS], every[OTHERS:]

@@ -15,8 +15,12 @@ from hypothesis import strategies as st
 
 from dprisk import audit
 from dprisk.auditing import as_target
+from dprisk.auditing.certify.counts import Counts
+from dprisk.auditing.certify.portfolio import Answers
 from dprisk.auditing.evidence.attackers import Lookup, verbatim
 from dprisk.auditing.evidence.counting import counted
+from dprisk.auditing.evidence.coverage import smallest_disclosure
+from dprisk.auditing.evidence.ladder import Ladder
 from dprisk.auditing.evidence.views import NOTHING, Seen, Value
 from dprisk.types import FloatArray, IntArray
 
@@ -81,6 +85,65 @@ def test_a_rare_value_is_found_among_many_that_tell_by_luck() -> None:
         report = audit(target, 0.5, runs=100_000, seed=seed)
         assert report.verdict == "violated"
         assert report.witnesses[0].what == "the output is 0.37"
+
+
+@pytest.mark.parametrize(("pilot", "again", "needed"), [(300, 2, 12), (0, 4, 3), (40, 1, 1)])
+def test_the_smallest_disclosure_is_that_of_simulated_audits(pilot: int, again: int, needed: int) -> None:
+    rounds, suspects, trials, rng = [1000, 3000, 12_000], 5, 20_000, np.random.default_rng(0)
+    least = smallest_disclosure(rounds, suspects, pilot, again, needed)
+    assert least is not None
+    seen, right = rng.binomial(pilot, least, size=trials), np.zeros(trials)
+    for runs in rounds:
+        fresh = rng.binomial(runs, least / suspects, size=trials)
+        right += np.where(seen >= again, fresh, 0)
+        seen += fresh
+    assert np.mean(right >= needed) == pytest.approx(0.98, abs=0.005)
+
+
+def test_no_disclosure_is_found_with_too_few_answers_or_runs() -> None:
+    assert smallest_disclosure([1000], 5, 300, 2, None) is None
+    assert smallest_disclosure([], 5, 300, 2, 1) is None
+    assert smallest_disclosure([1000], 5, 0, 2, 1) is None  # nothing was learned before the only round
+
+
+@pytest.mark.parametrize("anytime", [False, True])
+@pytest.mark.parametrize("delta", [0.0, 1e-3])
+def test_so_many_right_answers_are_needed_and_not_one_less(anytime: bool, delta: float) -> None:
+    claim = (1.0, delta, 0.01, anytime)
+    others = {"one": {2: Counts(5000, 900, 600, 2)}, "two": {2: Counts(5000, 0, 0, 2), 5: Counts(100, 7, 3, 5)}}
+    tally = Answers(5100, Counts(5000, 5000, 3500, 2), others)
+
+    def with_more(right: int) -> Answers:
+        return tally + Answers(0, Counts(0, 0, 0, 2), {"two": {5: Counts(right, right, right, 5)}})
+
+    needed = tally.needed("two", 5, 1000, *claim)
+    assert needed is not None
+    assert with_more(needed).refutes(*claim)
+    assert not with_more(needed - 1).refutes(*claim)
+    assert tally.needed("two", 5, needed - 1, *claim) is None
+    assert with_more(needed).needed("one", 2, 1000, *claim) == 1  # refuted as it is
+
+
+@given(
+    st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=80, unique=True),
+    st.lists(st.floats(allow_nan=False), max_size=20),
+    st.sampled_from([1.0, 1e-300, 1e-3]),
+)
+def test_a_ladder_tells_what_bisecting_tells(edges: list[float], numbers: list[float], scale: float) -> None:
+    rungs = np.unique(np.array(edges) * scale)
+    with np.errstate(over="ignore"):
+        beside = np.nextafter(rungs, np.inf)
+    some = np.r_[np.array(numbers), np.array(numbers) * scale, rungs, beside, np.inf]
+    assert np.array_equal(Ladder(rungs).places(some), np.searchsorted(rungs, some))
+
+
+@pytest.mark.parametrize("size", [10, 100, 5000])
+def test_a_ladder_of_quantiles_tells_what_bisecting_tells(size: int) -> None:
+    rng = np.random.default_rng(0)
+    for numbers in (rng.laplace(size=20_000), np.round(rng.normal(size=20_000), 2), rng.standard_cauchy(20_000)):
+        edges = np.unique(np.quantile(numbers, np.linspace(0, 1, size)))
+        some = np.r_[numbers, edges, np.nextafter(edges, -np.inf)]
+        assert np.array_equal(Ladder(edges).places(some), np.searchsorted(edges, some))
 
 
 @pytest.mark.slow

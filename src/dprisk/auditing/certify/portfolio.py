@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from dprisk.auditing.certify.anytime import anytime_epsilon_of_several, combine_e_values, log_e_values
 from dprisk.auditing.certify.counts import Counts, certified_epsilon, epsilon_estimate
@@ -87,6 +90,29 @@ class Answers:
             return True
         learned = combine_e_values(log_e_values(self._all[1:], epsilon, delta)) if self.others else -math.inf
         return learned >= -math.log((1 - MAIN) * alpha)
+
+    def needed(
+        self, name: str, size: int, most: int, epsilon: float, delta: float, alpha: float, anytime: bool
+    ) -> int | None:
+        """How many more right answers of one learner, among so many suspects, refute a claim; None if not `most`.
+
+        Only that learner's e-value changes, so the others' are computed once.
+        """
+        if self.refutes(epsilon, delta, alpha, anytime):
+            return 1
+        every, weights = (
+            (self._all, self._weights) if anytime else (self._all[1:], [1 / len(self.others)] * len(self.others))
+        )
+        place = list(self.others).index(name) + len(every) - len(self.others)
+        values = np.array(weights) * np.exp(log_e_values(every, epsilon, delta))
+        alone = 1 / (alpha if anytime else (1 - MAIN) * alpha) - np.delete(values, place).sum()
+        enough = math.log(alone / weights[place])
+
+        def suffices(right: int) -> bool:
+            more = [*self.others[name].values(), Counts(right, right, right, size)]
+            return float(log_e_values([more], epsilon, delta)[0]) >= enough
+
+        return None if not suffices(most) else bisect_left(range(most), True, lo=1, key=suffices)
 
     def convinced(self, epsilon: float, delta: float, alpha: float) -> list[str]:
         """The learners whose evidence against a claim reaches 1/alpha by itself, most of it first."""

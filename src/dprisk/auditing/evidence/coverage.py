@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dprisk.rounding import significant_up
+from dprisk.types import FloatArray
 
 CHANCE = 0.95  # with which the smallest leak that is told of would have been found
-SIMULATED = 0.98  # the same by simulation, since the counts of another audit, beside which it would show, are others
-TRIALS = 1000  # simulated audits for each probability
+ALLOWING = 0.98  # the same beside the counts that were seen, since those of another audit are others
 STEPS = 12  # of the search for the smallest probability
 
 
@@ -54,42 +55,42 @@ class Coverage:
 
 
 def smallest_disclosure(
-    rounds: Sequence[int], suspects: int, pilot: int, again: int, convicts: Callable[[int], bool]
+    rounds: Sequence[int], suspects: int, pilot: int, again: int, needed: int | None
 ) -> float | None:
-    """The least probability of a certain disclosure of one suspect that is found with a chance of 95 %, simulated.
+    """The least probability of a certain disclosure of one suspect that is found with a chance of 95 %.
 
     The target of each run is one of so many suspects; `rounds` are the runs between which the attackers learn, `pilot`
     those of the suspect before. The attacker that answers on outputs of one record alone is right in every run in which
-    the disclosure comes, once it was seen `again` times before the round began; `convicts` tells whether so many right
-    answers, beside all that was really seen, refute the claim.
+    the disclosure comes, once it was seen `again` times before the round began; `needed` are the right answers that,
+    beside all that was really seen, refute the claim, None if there are never enough.
     """
-    if not rounds or not convicts(sum(rounds)):
+    if not rounds or needed is None or _found(1.0, rounds, suspects, pilot, again, needed) < ALLOWING:
         return None
-    needed = _least(convicts, sum(rounds))
-    rng = np.random.default_rng(0)
-
-    def found(probability: float) -> bool:
-        seen = rng.binomial(pilot, probability, size=TRIALS)
-        right = np.zeros(TRIALS)
-        for runs in rounds:
-            fresh = rng.binomial(runs, probability / suspects, size=TRIALS)
-            right += np.where(seen >= again, fresh, 0)
-            seen += fresh
-        return bool(np.mean(right >= needed) >= SIMULATED)
-
     low, high = -math.log(10 * sum(rounds)), 0.0
-    if not found(1.0):
-        return None
     for _ in range(STEPS):
         middle = (low + high) / 2
-        low, high = (low, middle) if found(math.exp(middle)) else (middle, high)
+        enough = _found(math.exp(middle), rounds, suspects, pilot, again, needed) >= ALLOWING
+        low, high = (low, middle) if enough else (middle, high)
     return math.exp(high)
 
 
-def _least(holds: Callable[[int], bool], most: int) -> int:
-    """The least number for which it holds, given that it does for the largest and goes on to once it does."""
-    low, high = 0, most
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
+def _found(probability: float, rounds: Sequence[int], suspects: int, pilot: int, again: int, needed: int) -> float:
+    """The chance of enough right answers, by the round before which the disclosure was seen often enough."""
+    total = known = 0.0
+    left, share = sum(rounds), probability / suspects
+    in_pilot = _at_least(np.arange(again + 1), pilot, probability)
+    for runs in rounds:
+        before = sum(rounds) - left
+        seen = float(in_pilot[again] - np.diff(in_pilot) @ _at_least(again - np.arange(again), before, share))
+        total += (seen - known) * float(_at_least(needed, left, share))
+        known, left = seen, left - runs
+    return total
+
+
+def _at_least(times: npt.ArrayLike, runs: int, probability: float) -> FloatArray:
+    """The chance that something of this probability happens so many times or more."""
+    from scipy.special import betainc
+
+    wanted = np.asarray(times)
+    some = betainc(np.maximum(wanted, 1), np.maximum(runs - wanted + 1, 1), probability)
+    return np.where(wanted <= 0, 1.0, np.where(wanted > runs, 0.0, some))

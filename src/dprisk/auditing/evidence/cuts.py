@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dprisk.auditing.evidence.forms import shown
+from dprisk.auditing.evidence.ladder import Ladder
 from dprisk.auditing.evidence.views import NOTHING, Seen, View, digests, is_number
 from dprisk.types import FloatArray, IntArray
 
@@ -26,6 +27,7 @@ class Bins(View):
         edges = np.unique(np.quantile(finite, np.linspace(0, 1, bins + 1)[1:-1]) if finite.size else [])
         self.edges, self.digits = in_decimals(edges)
         self.direction = direction
+        self._ladder = Ladder(self.edges)
 
     def tokens(self, seen: Seen) -> IntArray:
         numbers = seen.numbers if self.direction is None else summed(seen.entries, self.direction)
@@ -33,7 +35,7 @@ class Bins(View):
 
     def places(self, numbers: FloatArray) -> IntArray:
         """The bin of each number."""
-        return np.where(np.isnan(numbers), NOTHING, np.searchsorted(self.edges, numbers))
+        return np.where(np.isnan(numbers), NOTHING, self._ladder.places(numbers))
 
     def words(self, token: int, example: Any) -> str:
         what = "the output" if self.direction is None else "a weighted sum of the entries"

@@ -16,6 +16,7 @@ import numpy as np
 
 from dprisk.auditing.code.comparison import as_numbers, columns_of, rows_of, sortable
 from dprisk.auditing.code.outputs import as_objects
+from dprisk.auditing.evidence.ladder import Ladder
 from dprisk.auditing.evidence.scores import Scorer
 from dprisk.errors import ParameterError, TargetError, fail, require
 from dprisk.tables import as_floats
@@ -136,10 +137,10 @@ class FrequencyScorer(_Learned):
         self.columns = [_Frequencies(column, codes, self.known.size, smooth) for column in columns_of(outputs)]
 
     def scores(self, outputs: Any, records: IntArray) -> FloatArray:
-        total, places = np.zeros((len(outputs), records.size)), self._places(records)
+        total, places = np.zeros((records.size, len(outputs))), self._places(records)
         for column, known in zip(columns_of(self._alike(outputs)), self.columns, strict=True):
-            total += known.logs(column)[:, places]
-        return total
+            total += known.logs(column, places)
+        return total.T
 
     def describe(self) -> str:
         return "smoothed frequencies learned in pilot runs" if self.smooth else "frequencies learned in pilot runs"
@@ -231,22 +232,23 @@ class _Frequencies:
     def __init__(self, values: Any, records: IntArray, size: int, smooth: bool) -> None:
         array = sortable(values)
         self.values = np.unique(array)
-        self.edges: FloatArray | None = None
+        self.edges: Ladder | None = None
         if self.values.size > MOST_VALUES and np.issubdtype(array.dtype, np.number):
             finite = array[np.isfinite(array)]
             bins = SMOOTH_BINS if smooth else min(MOST_BINS, max(FEWEST_BINS, finite.size // IN_A_BIN))
-            self.edges = np.unique(np.quantile(finite, np.linspace(0, 1, bins + 1)[1:-1]))
-        count = self.values.size + 1 if self.edges is None else self.edges.size + 1 + len(_ODD)
+            self.edges = Ladder(np.unique(np.quantile(finite, np.linspace(0, 1, bins + 1)[1:-1])))
+        count = self.values.size + 1 if self.edges is None else len(self.edges) + 1 + len(_ODD)
         table = np.zeros((size, count))
         np.add.at(table, (records, self._codes(array)), 1.0)
         if self.edges is not None and smooth:
-            table = _smoothed(table, self.edges.size + 1) + SMOOTHING / count
+            table = _smoothed(table, len(self.edges) + 1) + SMOOTHING / count
         else:
             table += SMOOTHING
         self.table: FloatArray = np.log(table / table.sum(axis=1, keepdims=True))
 
-    def logs(self, values: Any) -> FloatArray:
-        return np.asarray(self.table[:, self._codes(sortable(values))].T)
+    def logs(self, values: Any, records: IntArray) -> FloatArray:
+        """The log of how often each of these records gave each value, records x values."""
+        return np.asarray(self.table[records].take(self._codes(sortable(values)), axis=1))
 
     def _codes(self, array: AnyArray) -> IntArray:
         """The column of each value; the last is for values that were not there to learn from."""
@@ -255,9 +257,10 @@ class _Frequencies:
             near = self.values[place]
             same = (near == array) | ((near != near) & (array != array))  # not a number is the same as itself here
             return np.where(same, place, self.values.size)
-        code = np.searchsorted(self.edges, array)
-        for number, odd in enumerate(_ODD):
-            code[odd(array)] = self.edges.size + 1 + number
+        code = self.edges.places(array)
+        if not np.isfinite(array).all():
+            for number, odd in enumerate(_ODD):
+                code[odd(array)] = len(self.edges) + 1 + number
         return code
 
 

@@ -7,11 +7,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from dprisk.auditing.code.randomness import kept
 from dprisk.auditing.code.target import Target
 from dprisk.auditing.evidence.views import joined
 from dprisk.types import AnyArray, IntArray
 
-PIECE = 250  # runs
+PIECE, MOST = 250, 1000  # runs in the first piece, and in the largest
 
 WatchPilot = Callable[[int, int], None]  # told of the pilot runs made so far, and of those planned by now
 
@@ -35,12 +36,16 @@ class InPieces(Target):
         """Outputs of the target, those of a piece at a time; of a mechanism, which is quick and the same again, all."""
         if self._target.mechanism is not None:
             return self._target.sample(records, rng)
-        parts, planned = [], self._done + records.size
-        for some in np.array_split(records, max(1, -(-records.size // PIECE))):
-            parts.append(self._piece(some, np.random.default_rng(rng.integers(1 << 63))))
-            self._done, self._pieces = self._done + some.size, self._pieces + 1
-            if self._watch is not None:
-                self._watch(self._done, planned)
+        parts: list[AnyArray] = []
+        planned = self._done + records.size
+        with kept:
+            while not parts or self._done < planned:
+                left = records[records.size - (planned - self._done) :]
+                some = left[: min(MOST, max(PIECE, self._done))]
+                parts.append(self._piece(some, np.random.default_rng(rng.integers(1 << 63))))
+                self._done, self._pieces = self._done + some.size, self._pieces + 1
+                if self._watch is not None:
+                    self._watch(self._done, planned)
         return joined(parts)
 
     def _piece(self, records: IntArray, rng: np.random.Generator) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -210,15 +210,10 @@ class Portfolio(Experiment[Answers]):
 
         def smallest(suspects: IntArray, share: float) -> float | None:
             size, mine = suspects.size, [int(runs * share) for runs in rounds]
-
-            def convicts(name: str, right: int) -> bool:
-                more = Answers(0, self.main.nothing, {name: {size: Counts(right, right, right, size)}})
-                return (tally + more).refutes(claim.epsilon, claim.delta, alpha, anytime)
-
-            found = [
-                smallest_disclosure(mine, size, int(before[suspects].min()), times, partial(convicts, OWN + word))
-                for times, word in zip(TIMES, self.learned[0][OWN].grades, strict=True)
-            ]
+            found = []
+            for times, word in zip(TIMES, self.learned[0][OWN].grades, strict=True):
+                needed = tally.needed(OWN + word, size, sum(mine), claim.epsilon, claim.delta, alpha, anytime)
+                found.append(smallest_disclosure(mine, size, int(before[suspects].min()), times, needed))
             return min((least for least in found if least is not None), default=None)
 
         share = tally.main.runs / max(1, tally.runs)

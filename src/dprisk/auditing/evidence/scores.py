@@ -29,7 +29,8 @@ def leads(scores: FloatArray) -> tuple[IntArray, FloatArray]:
         first, second = scores.T
         with np.errstate(invalid="ignore"):
             lead = np.abs(second - first)
-        return (second > first).astype(np.int64), np.nan_to_num(lead, nan=0.0, posinf=np.inf)
+        lead[np.isnan(lead)] = 0.0  # both infinite: none leads
+        return (second > first).astype(np.int64), lead
     two = np.partition(scores, -2, axis=1)[:, -2:]
     possible = two[:, 1] > -np.inf  # for one of the records; otherwise none leads
     return scores.argmax(axis=1), np.subtract(two[:, 1], two[:, 0], where=possible, out=np.zeros(len(two)))
