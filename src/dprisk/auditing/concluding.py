@@ -36,7 +36,7 @@ def conclude(
         notes=tuple(notes),
     )
     if report.verdict == "violated":
-        learned = found.learned()
+        learned = found.learned(whole=True)
         shown = learned.design.witnesses(found.tally, report.claim, report.alpha, learned.past)
         return replace(report, witnesses=shown)
     how = report.claim, report.alpha, report.anytime, list(found.all_rounds), found.records

@@ -56,7 +56,7 @@ def audit_recorded(runs: Recorded, claim: float | Guarantee, *, alpha: float = 0
     begun = Portfolio.begun(design, runs.labels, terms.claim.epsilon, past, others=())
     found = Outcome(begun.nothing, begun, past)
     for part in np.array_split(np.arange(used.size), PARTS) if used.size else ():
-        found = found.learned()
+        found = found.learned(whole=True)
         new = Past(Seen(outputs[used[part]]), codes[used[part]])
         tally = found.tally + found.design.judged(new.seen, truth[part])
         found = replace(found, tally=tally, recent=(*found.recent, new))

@@ -39,6 +39,7 @@ TIMES = (2, 4, 8, 16)  # that one record alone has shown a token before it is ta
 FEW_BINS, MANY_BINS, IN_A_BIN = 32, 512, 40
 PAIR_BINS, COARSE_BINS, MOST_COLUMNS, MOST_SUMMED = 16, 4, 8, 200
 ALONE = ", of one record alone"  # behind the names of rules that go by what no other record has shown
+EVENLY = 1.1  # times as many runs of a record as of the middle one that do not matter
 TRIED = 5000  # outputs on which pairs of entries are compared
 
 
@@ -55,11 +56,11 @@ class Past:
         return self if mine.all() else Past(self.seen.take(mine), self.records[mine])
 
     def evenly(self, suspects: IntArray) -> Past:
-        """The runs of some records, of each at most as many as of the middle one: none is named for being run most."""
+        """The runs of some records, of each hardly more than of the middle one: none is named for being run most."""
         mine = self.of(suspects)
         times = np.bincount(mine.records, minlength=int(suspects.max()) + 1)
         most = np.sort(times[suspects])[(suspects.size - 1) // 2]
-        if most == 0 or times.max() == most:
+        if most == 0 or times.max() <= EVENLY * most:
             return mine
         order = np.argsort(mine.records, kind="stable")
         rank = np.empty(order.size, dtype=np.int64)
@@ -234,10 +235,10 @@ Learned = dict[str, Rule]  # rules by their names
 def rules(past: Past, known: Lookup, bar: Bar, low_bits: bool = True) -> Learned:
     """What every attacker has learned by now, beside one that is `known` before; one that has nothing is left out."""
     found: Learned = {"verbatim": known} if known.known.size else {}
-    for name, view in (("value", Value()), ("form", Form()), *([("low bits", LowBits())] if low_bits else [])):
+    for name, view in _fixed_views(low_bits).items():
         counts = counted(past.seen.tokens(view), past.records)
-        graded = name == "value"  # of the others there are few
-        found |= {f"{name}, clearly": _clear(view, counts, bar, graded), f"{name}{ALONE}": _alone(view, counts, graded)}
+        found[f"{name}, clearly"] = _clear(view, counts, bar, _are_many(view))
+        found[f"{name}{ALONE}"] = _alone(view, counts)
     numbers = past.seen.numbers
     if numbers is not None:
         most = max(2, min(MANY_BINS, numbers.size // IN_A_BIN))
@@ -252,6 +253,23 @@ def rules(past: Past, known: Lookup, bar: Bar, low_bits: bool = True) -> Learned
     if columns is not None and len(columns):
         found |= _joint(columns, past, bar)
     return found
+
+
+def own_looks(past: Past, low_bits: bool = True) -> Learned:
+    """Those of the rules that go by what one record alone has shown: quick to learn, and the rarer the later known."""
+    return {
+        f"{name}{ALONE}": _alone(view, counted(past.seen.tokens(view), past.records))
+        for name, view in _fixed_views(low_bits).items()
+    }
+
+
+def _fixed_views(low_bits: bool) -> dict[str, View]:
+    return {"value": Value(), "form": Form()} | ({"low bits": LowBits()} if low_bits else {})
+
+
+def _are_many(view: View) -> bool:
+    """Whether there are many tokens, of which some tell a record by luck."""
+    return isinstance(view, Value)
 
 
 def by_name(learned: Learned) -> dict[str, tuple[Rule, int]]:
@@ -289,10 +307,10 @@ def _clear(view: View, counts: Counted, bar: Bar, graded: bool) -> Lookup:
     return _graded(Lookup(view, known, named, grade, ["", *(f", doubt {doubt:g}" for doubt in doubts[1:])]))
 
 
-def _alone(view: View, counts: Counted, graded: bool) -> Lookup:
+def _alone(view: View, counts: Counted) -> Lookup:
     """Tokens that one record alone has shown."""
     known, named, top, rest = counts
-    times = TIMES if graded else TIMES[:1]
+    times = TIMES if _are_many(view) else TIMES[:1]
     grade = _grades([(top >= least) & (rest == 0) for least in times])
     return _graded(Lookup(view, known, named, grade, ["", *(f", {least} times" for least in times[1:])]))
 

@@ -99,6 +99,10 @@ class Experiment(ABC, Generic[T]):
         """The same experiment with what earlier runs teach; their outputs and records are told if it learns."""
         return self
 
+    def reminded(self, past: Any) -> Self:
+        """The same with as much of that as is quick to learn."""
+        return self
+
     def witnesses(self, tally: T, claim: ApproxDP, alpha: float, past: Any) -> tuple[Any, ...]:
         """What gives the code away, to be shown to people, the clearest first; nothing where nothing does."""
         return ()

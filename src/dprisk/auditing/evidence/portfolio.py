@@ -15,7 +15,18 @@ import numpy as np
 
 from dprisk.auditing.certify.counts import Counts
 from dprisk.auditing.certify.portfolio import Answers
-from dprisk.auditing.evidence.attackers import ALONE, TIMES, Bar, Learned, Past, Verbatim, by_name, rules, verbatim
+from dprisk.auditing.evidence.attackers import (
+    ALONE,
+    TIMES,
+    Bar,
+    Learned,
+    Past,
+    Verbatim,
+    by_name,
+    own_looks,
+    rules,
+    verbatim,
+)
 from dprisk.auditing.evidence.coverage import Coverage, smallest_disclosure
 from dprisk.auditing.evidence.design import Design
 from dprisk.auditing.evidence.experiment import Attack, Experiment
@@ -90,6 +101,15 @@ class Portfolio(Experiment[Answers]):
             if mine.records.size
             else {}
         )
+
+    def reminded(self, past: Past) -> Portfolio:
+        """The same with what any one record alone has shown by now."""
+        fresh = [own_looks(past.evenly(suspects), self.low_bits) if known else {} for suspects, known in self._known]
+        return replace(self, learned=tuple(known | own for (_, known), own in zip(self._known, fresh, strict=True)))
+
+    @property
+    def _known(self) -> list[tuple[IntArray, Learned]]:
+        return list(zip(self.sources, self.learned, strict=True))
 
     @cached_property
     def verbatim(self) -> Verbatim:

@@ -133,8 +133,8 @@ def carry_out(
 ) -> Outcome:
     """The tally of all runs, or of those until the claim was refuted, if that ends them, the time is up, or Ctrl-C.
 
-    An experiment that learns is told of all finished blocks from time to time: after the first, the fourth
-    and so on, which does not depend on who runs them.
+    An experiment that learns is told of all finished blocks from time to time (`_rounds`), which does not depend on who
+    runs them.
     """
     plan, found = Plan.of(setup, terms), Outcome(setup.design.nothing, setup.design, setup.past)
     workers = Workers(running, plan.target.name)
@@ -142,9 +142,9 @@ def carry_out(
         with kept, workers, budget.kept():
             if not plan.target.reproducible:
                 workers.require_own_noise(plan.probe)
-            for numbers in _rounds(plan):
+            for turn, numbers in enumerate(_rounds(plan)):
                 if numbers.start > 0:
-                    found = found.learned()
+                    found = found.learned(whole=turn % 2 == 1)
                     plan = replace(plan, design=found.design)
                 elif store is not None:
                     plan.require_same(store)
@@ -181,12 +181,13 @@ class Outcome:
     interrupted: bool = False
     deaths: int = 0  # of workers, whose blocks were run again
 
-    def learned(self) -> Outcome:
-        """The same after learning from all blocks."""
+    def learned(self, whole: bool) -> Outcome:
+        """The same after learning from all blocks: everything, or what is quick to learn."""
         if not (self.design.learns and self.recent):
             return self
         past = together([self.past, *self.recent])
-        return replace(self, design=self.design.after(past), past=past, recent=(), rounds=self.all_rounds)
+        design = self.design.after(past) if whole else self.design.reminded(past)
+        return replace(self, design=design, past=past, recent=(), rounds=self.all_rounds)
 
     @property
     def all_rounds(self) -> tuple[int, ...]:
@@ -201,13 +202,14 @@ class Outcome:
 
 
 def _rounds(plan: Plan) -> Iterator[range]:
-    """Blocks between which an experiment learns: each time from four times as many, at first from few.
+    """Blocks between which an experiment learns: each time from twice as many, at first from few.
 
-    Not once more than a third are done: that takes the longest, and few runs have anything of it.
+    Everything every second time, what is quick to learn each time; and not once more than a third are done: that takes
+    the longest, and few runs have anything of it.
     """
     start, blocks = 0, plan.blocks
     while start < blocks:
-        last = max(start + 1, 4 * start, -(-blocks // FIRST))
+        last = max(start + 1, 2 * start, -(-blocks // FIRST))
         last = last if plan.design.learns and 3 * last <= blocks else blocks
         yield range(start, last)
         start = last
