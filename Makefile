@@ -1,6 +1,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
+# Compiled code is kept, whatever the environment says: the tests start the command, and workers, again and again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run check test docs benchmark clean
 
 # The main job on the bundled example.

@@ -162,6 +162,7 @@ def test_faulty_protocols_are_found_by_learning_too() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("verdicts_alone")
 @pytest.mark.parametrize(("code", "size"), [(laplace, 2), (sparse_vector, 2), (grr, 10)])
 def test_correct_code_is_not_accused(code: Code, size: int) -> None:
     for seed in range(12):
@@ -174,13 +175,14 @@ def test_correct_code_is_not_accused(code: Code, size: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("verdicts_alone")
 @pytest.mark.parametrize("stop_early", [False, True])
 @pytest.mark.parametrize("subject", [GRR(5, 1.0), OUE(5, 1.0), laplace])
 def test_false_alarms_at_the_boundary_are_as_rare_as_promised(
     subject: Any, stop_early: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(plan, "BLOCK", 50)  # looks at every 50 runs
-    alpha, audits = 0.1, 250
+    alpha, audits = 0.1, 150
     records = None if isinstance(subject, Mechanism) else range(2)
     alarms = above = 0
     for seed in range(audits):
@@ -740,9 +742,10 @@ def test_the_command_audits_recorded_outputs(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("verdicts_alone")
 def test_recorded_outputs_raise_no_more_false_alarms_than_promised(tmp_path: Path) -> None:
-    alpha, audits = 0.1, 150
-    runs = recorded(recorded_runs(tmp_path / "runs.csv", laplace, runs=60_000))
+    alpha, audits = 0.1, 100
+    runs = recorded(recorded_runs(tmp_path / "runs.csv", laplace, runs=40_000))
     alarms = 0
     for k in range(audits):
         part = slice(400 * k, 400 * (k + 1))

@@ -50,6 +50,7 @@ def test_half_the_noise_is_found_with_fewer_runs_than_at_a_small_delta(mu: float
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("verdicts_alone")
 @pytest.mark.parametrize("stop_early", [False, True])
 def test_the_right_noise_raises_no_more_alarms_than_promised(stop_early: bool) -> None:
     alpha, audits = 0.1, 150

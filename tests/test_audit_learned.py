@@ -294,6 +294,7 @@ def test_scores_travel_to_workers() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("verdicts_alone")
 def test_false_alarms_are_as_rare_as_promised_with_kernels_and_classifiers() -> None:
     alpha, audits = 0.1, 150
     for scorer in (Kernels(), None, Logistic()):

@@ -177,7 +177,7 @@ def situations(draw: st.DrawFn) -> tuple[FloatArray, FloatArray, IntArray, BoolA
 
 
 @pytest.mark.slow
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(situation=situations())
 def test_kinds_of_records_are_all_that_an_attacker_sees(
     situation: tuple[FloatArray, FloatArray, IntArray, BoolArray],
@@ -288,7 +288,7 @@ def _without_laws(mechanism: Mechanism) -> Mechanism:
     return Matrix(mechanism.matrix())
 
 
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(st.data())
 def test_what_nobody_tells_apart_is_one_record(data: st.DataObject) -> None:
     """A mechanism that sees one column: merging records that neither it nor success tells apart changes nothing."""

@@ -35,7 +35,7 @@ def conclude(
         seconds=time.perf_counter() - started,
         notes=tuple(notes),
     )
-    if report.verdict == "violated":
+    if report.epsilon_certified > report.claim.epsilon:  # as "violated" is found
         learned = found.learned()
         shown = learned.design.witnesses(found.tally, report.claim, report.alpha, learned.past)
         return replace(report, witnesses=shown)
