@@ -17,14 +17,14 @@ run: .venv/core
 check: .venv/test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy --num-workers auto
+	$(BIN)/mypy
 	$(BIN)/pytest -n auto --dist worksteal -m "not slow"
 
 # Everything that must hold: style, types, tests, doctests, README and docs examples.
 test: .venv/test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy --num-workers auto
+	$(BIN)/mypy
 	$(BIN)/pytest -n auto --dist worksteal
 
 docs: .venv/test
