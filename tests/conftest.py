@@ -14,6 +14,13 @@ settings.register_profile("dprisk", deadline=None, derandomize=True, max_example
 settings.load_profile("dprisk")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The pages of the docs are slow: most run for seconds, and their examples are whole audits and trainings."""
+    for item in items:
+        if item.path.suffix == ".md":
+            item.add_marker("slow")
+
+
 @pytest.fixture
 def verdicts_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Audits that simulate no coverage, a third of the time of a short one: for counts of alarms over many audits."""

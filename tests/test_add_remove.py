@@ -61,6 +61,7 @@ def situations(draw: st.DrawFn) -> tuple[FloatArray, Threat]:
     return np.array(rows), Threat(Prior(draw(priors(size))), groups, success)
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(situations())
 def test_no_add_remove_bound_is_below_the_exact_value(situation: tuple[FloatArray, Threat]) -> None:

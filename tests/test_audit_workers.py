@@ -93,6 +93,7 @@ def test_another_seed_gives_another_report() -> None:
     assert audit(GRR(5, 1.0), runs=1000, seed=1).counts != audit(GRR(5, 1.0), runs=1000, seed=2).counts
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     marker = tmp_path / "died"
     monkeypatch.setenv("DPRISK_TEST_MARKER", str(marker))
@@ -104,6 +105,7 @@ def test_a_worker_that_dies_is_replaced(tmp_path: Path, monkeypatch: pytest.Monk
     assert marker.exists()
 
 
+@pytest.mark.slow
 def test_workers_that_always_die_end_in_one_sentence() -> None:
     with pytest.raises(TargetError, match=f"A worker died {RETRIES + 1} times in a row at block 0"):
         audit(dies, 1.0, records=[0, 1], runs=1000, running=Running(n_jobs=2))
@@ -127,6 +129,7 @@ def test_blocks_grow_with_the_runs_planned_and_with_nothing_else() -> None:
     assert plan.block_size(as_target(lambda records: records, 2, batch=True), 10_000_000, False) == 1000
 
 
+@pytest.mark.slow
 def test_large_blocks_give_the_same_report_to_any_workers() -> None:
     given: dict[str, Any] = {"claim": 1.0, "records": [0, 1], "runs": 70_000}
     assert same(audit(half_the_noise, **given)) == same(audit(half_the_noise, **given, running=Running(n_jobs=2)))

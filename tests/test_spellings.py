@@ -101,6 +101,7 @@ def test_a_threat_is_the_same_in_every_spelling(spelling: str, known: list[Any],
             assert numbers(subject, threat) == pytest.approx(expected(subject, plain), abs=1e-10), subject
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("template", [GRR(4, 1.0), PureDP(1.0), ApproxDP(1.0, 1e-3)])
 def test_calibration_and_certificates_are_the_same_in_every_spelling(template: Any) -> None:
     plain = Threat(Prior(WEIGHTS))
