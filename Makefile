@@ -1,6 +1,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
+# Compiled code is kept, whatever the environment says: the tests start the command, and workers, again and again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run check test docs benchmark clean
 
 # The main job on the bundled example.
@@ -15,14 +18,14 @@ check: .venv/test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n auto -m "not slow"
+	$(BIN)/pytest -n auto --dist worksteal -m "not slow"
 
 # Everything that must hold: style, types, tests, doctests, README and docs examples.
 test: .venv/test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist worksteal
 
 docs: .venv/test
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html

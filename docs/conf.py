@@ -18,6 +18,7 @@ myst_heading_anchors = 3
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
+autodoc_use_type_comments = False  # there are none, and looking for them parses every function again
 toc_object_entries = False
 default_role = "code"  # of single backticks in docstrings
 exclude_patterns = ["_build"]

@@ -10,8 +10,15 @@ from tests import browser
 
 for library in ("OMP", "OPENBLAS", "MKL"):  # threads that wait for each other busily, beside workers on every core
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
-settings.register_profile("dprisk", deadline=None, derandomize=True, max_examples=150)
+settings.register_profile("dprisk", deadline=None, derandomize=True, max_examples=80)
 settings.load_profile("dprisk")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The pages of the docs are slow: most run for seconds, and their examples are whole audits and trainings."""
+    for item in items:
+        if item.path.suffix == ".md":
+            item.add_marker("slow")
 
 
 @pytest.fixture(scope="module")

@@ -93,7 +93,7 @@ def _candidates(
     slopes = slope(scan)
     turns = np.flatnonzero((slopes[:-1] > 0) & (slopes[1:] <= 0))
     left, right = scan[turns], scan[turns + 1]
-    for _ in range(30):
+    for _ in range(18):
         middle = (left + right) / 2
         rises = slope(middle) > 0
         left, right = np.where(rises, middle, left), np.where(rises, right, middle)

@@ -61,7 +61,8 @@ def situations(draw: st.DrawFn) -> tuple[FloatArray, Threat]:
     return np.array(rows), Threat(Prior(draw(priors(size))), groups, success)
 
 
-@settings(max_examples=300)
+@pytest.mark.slow
+@settings(max_examples=150)
 @given(situations())
 def test_no_add_remove_bound_is_below_the_exact_value(situation: tuple[FloatArray, Threat]) -> None:
     channel, threat = situation
@@ -100,7 +101,7 @@ def promise_of(pairs: list[tuple[float, float]]) -> Guarantee:
 def test_the_program_is_never_below_the_worst_add_remove_channel() -> None:
     rng = np.random.default_rng(11)
     equal = detours = uniform = 0
-    for _ in range(300):
+    for _ in range(150):
         prior, groups, pairs = random_case(rng)
         promise, threat = promise_of(pairs), Threat(Prior(prior), groups)
         worst = naive.worst_left_out(prior, groups, pairs)
@@ -113,9 +114,9 @@ def test_the_program_is_never_below_the_worst_add_remove_channel() -> None:
         if threat.prior.is_uniform and threat.knows.is_none and pairs[0][1] == 0 and len(pairs) == 1:
             uniform += 1
             assert best[False] == pytest.approx(worst, rel=1e-6)
-    assert equal > 120  # of 300: the bound is often attained
-    assert detours > 200
-    assert uniform >= 5
+    assert equal > 60  # of 150: the bound is often attained
+    assert detours > 100
+    assert uniform >= 3
 
 
 def program(prior: FloatArray, groups: IntArray, promise: Guarantee) -> float:

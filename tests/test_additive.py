@@ -242,7 +242,7 @@ def settings_on_the_line(draw: st.DrawFn) -> tuple[Additive, Threat, FloatArray]
 
 @pytest.mark.slow
 @given(settings_on_the_line())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_no_partition_beats_the_break_points(case: tuple[Additive, Threat, FloatArray]) -> None:
     """And what is said of records and groups adds up to what is said of all."""
     mechanism, threat, edges = case

@@ -148,16 +148,16 @@ def test_a_ladder_of_quantiles_tells_what_bisecting_tells(size: int) -> None:
 
 @pytest.mark.slow
 def test_what_coverage_says_would_have_been_found_is_found() -> None:
-    """With a chance of 95 %; fewer than 32 of 40 have one of 2e-4."""
+    """With a chance of 95 %; fewer than 19 of 25 have one of 2e-4."""
     honest = as_target(rounded_laplace, [0, 1], batch=True)
     found = 0
-    for seed in range(40):
+    for seed in range(25):
         coverage = audit(honest, 0.5, runs=20_000, alpha=1e-3, seed=seed).coverage
         assert coverage is not None
         assert coverage.smallest is not None
         leaking = as_target(with_a_sentinel(coverage.smallest), [0, 1], batch=True)
         found += audit(leaking, 0.5, runs=20_000, alpha=1e-3, seed=100 + seed).verdict == "violated"
-    assert found >= 32
+    assert found >= 19
 
 
 # --- leaks that hide in names, words and single entries ---

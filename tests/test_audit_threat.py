@@ -300,7 +300,7 @@ def test_false_alarms_at_the_boundary_are_as_rare_as_promised(
     stop_early: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(plan, "BLOCK", 50)  # looks at every 50 runs
-    alpha, audits, threat = 0.1, 250, Threat(Prior([0.5, 0.3, 0.2]))
+    alpha, audits, threat = 0.1, 150, Threat(Prior([0.5, 0.3, 0.2]))
     mechanism = worst(threat, 1.0)
     alarms = above = 0
     for seed in range(audits):
@@ -314,7 +314,7 @@ def test_false_alarms_at_the_boundary_are_as_rare_as_promised(
 @pytest.mark.slow
 def test_false_alarms_of_learned_attacks_with_a_ball_are_as_rare_as_promised() -> None:
     """On a ring of four, where a guess is right on three; this mechanism attains the set bound (theory, 3.4 c)."""
-    alpha, audits = 0.1, 250
+    alpha, audits = 0.1, 150
     threat = Threat(Prior.uniform(4), success=Ring(1.0))
     mechanism = Matrix(np.where(np.eye(4)[[2, 3, 0, 1]] > 0, 1.0, math.e) / (1 + 3 * math.e))
     assert assess(mechanism, threat).advantage == pytest.approx(WorstCase(PureDP(1.0), threat).advantage)

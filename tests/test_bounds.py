@@ -117,7 +117,7 @@ def situations(draw: st.DrawFn) -> tuple[Mechanism, Guarantee, Threat]:
 
 
 @pytest.mark.slow
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(situations())
 def test_no_bound_is_below_the_exact_value(situation: Any) -> None:
     mechanism, promise, threat = situation
@@ -301,7 +301,7 @@ def test_the_curve_program_agrees_with_what_is_known(data: st.DataObject, size: 
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.data(), st.integers(2, 6), st.sampled_from(["none", "all"]), st.sampled_from([None, Line(1.0)]))
 def test_bounds_rise_with_epsilon_and_delta(data: st.DataObject, size: int, knows: str, rule: Any) -> None:
     threat = Threat(Prior(data.draw(priors(size))), knows, rule)

@@ -297,6 +297,7 @@ def test_a_guarantee_is_assessed(capsys: pytest.CaptureFixture[str], monkeypatch
     assert added["advantage_bound"]["source"] == "dprisk, theory 3.9 d"
 
 
+@pytest.mark.slow
 def test_dp_sgd_is_calibrated_by_the_tighter_relation(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,11 +1,8 @@
 """The commands in the docs print what the page shows, and the pictures are what their scripts draw."""
 
-import os
 import re
 import runpy
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +11,7 @@ import pytest
 from dprisk import Prior, Threat, assess
 from dprisk.attacks import estimate
 from dprisk.csv_files import read_csv
+from tests.typed import run
 
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "docs" / "figures"
@@ -41,19 +39,15 @@ def test_the_readme_has_no_link_that_breaks_where_only_the_readme_is_shown() -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("command", "shown"), COMMANDS, ids=[command for command, _ in COMMANDS])
-def test_a_command_prints_what_the_page_shows(command: str, shown: str) -> None:
+def test_a_command_prints_what_the_page_shows(
+    command: str, shown: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     program, *arguments = shlex.split(command)
     assert program == "dprisk"
-    environment = os.environ | {"COLUMNS": "80", "PYTHONIOENCODING": "utf-8", "OMP_NUM_THREADS": "1"}
-    ran = subprocess.run(
-        [sys.executable, "-m", "dprisk", *arguments],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    printed = "\n".join(line.rstrip() for line in (ran.stdout + ran.stderr).splitlines())
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(ROOT)
+    _, told, complained = run(capsys, monkeypatch, *arguments)
+    printed = "\n".join(line.rstrip() for line in (told + complained).splitlines())
     assert printed.rstrip() == shown
 
 

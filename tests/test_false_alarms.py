@@ -32,4 +32,4 @@ def test_the_benchmark_can_tell() -> None:
 @pytest.mark.slow
 def test_workers_that_were_forked_do_not_share_noise_that_nobody_found() -> None:
     setting = Setting("forked", once, by_module, runs=8000, running=Running(n_jobs=8))
-    assert rates(setting, 4)[1] == 0
+    assert rates(setting, 2)[1] == 0

@@ -181,6 +181,7 @@ def outputs_of(epsilon: float, delta: float) -> FloatArray:
     return np.array([[delta, 0.0, likely, rare], [0.0, delta, rare, likely]])
 
 
+@pytest.mark.slow
 def test_different_guarantees_compose() -> None:
     """Two approximate guarantees exactly, by all pairs of outputs; anything else at or below the truth."""
     for first, second in (((1.0, 0.0), (0.3, 0.0)), ((1.0, 0.1), (0.3, 0.02)), ((0.0, 0.2), (2.0, 0.0))):

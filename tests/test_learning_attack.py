@@ -74,6 +74,7 @@ def test_likelihoods_of_frozen_gradients_are_those_of_the_vectors(rate: float) -
     assert np.all(np.abs(got - expected) < 5 * spread)
 
 
+@pytest.mark.slow
 def test_two_opposite_gradients_exceed_the_printed_line() -> None:
     """The same picture with either label, at weights 0: theory, correction 1."""
     network = mlp(3, 2)
@@ -111,6 +112,7 @@ def test_with_weights_that_move_values_are_below_the_bounds_and_above_the_papers
     assert last.advantage.advantage > last.by_attack["inner products"].advantage + 0.03
 
 
+@pytest.mark.slow
 def test_guesses_that_are_right_are_as_many_as_the_likelihood_says() -> None:
     """Counting needs no likelihood: both values have the same mean."""
     every, rng = examples(46, 20, 4, seed=2), np.random.default_rng(0)

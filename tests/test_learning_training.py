@@ -41,7 +41,7 @@ def test_trainings_at_once_are_the_training_written_out(name: str, rate: float) 
     network, inputs = NETWORKS[name]
     every = examples(64, inputs, 4)
     data, candidates = every[:60], every[60:]
-    recipe = Recipe(network, noise_multiplier=2.0, clip=0.1, learning_rate=0.5, sample_rate=rate)
+    recipe = Recipe(network, noise_multiplier=2.0, clip=0.1, learning_rate=0.5, sample_rate=rate, steps=40)
     targets = [2, -1, 0]
     found = train(recipe, data, 3, candidates=candidates, targets=targets, seed=5)
     for run, target in enumerate(targets):

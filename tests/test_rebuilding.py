@@ -57,6 +57,7 @@ def test_the_chances_of_all_rows_sum_to_one(seed: int, parents: int) -> None:
     assert max(map(len, law.parents)) <= parents
 
 
+@pytest.mark.slow
 def test_with_one_parent_no_tree_explains_more() -> None:
     """Chow and Liu: every tree on four columns tried; of enough rows each edge pays for itself."""
     rows = correlated(20_000, 1)

@@ -231,6 +231,7 @@ def test_what_a_guarantee_says_of_a_record() -> None:
         (Prior.uniform(3, ["a", "b", "c"]), "b", 1),
         (Prior.uniform(3, [20, 30, 40]), 30, 1),
         (Prior.uniform(3, [20, 30, 40]), "40", 2),
+        (Prior.uniform(3, [20, 30, 40]), np.float64(40.0), 2),
         (Prior.uniform(2, [("f", "yes"), ("f", "no")]), ("f", "no"), 1),
         (Prior.uniform(2, [("f", "yes"), ("f", "no")]), "f, yes", 0),
         (Prior.uniform(2, [1, "1"]), "1", 1),
@@ -244,6 +245,7 @@ def test_a_record_is_named_as_people_name_it(prior: Prior, asked: Any, number: i
 @pytest.mark.parametrize(
     ("prior", "asked", "words"),
     [
+        (Prior.uniform(2, [("f", "yes"), ("f", "no")]), ("f", ["no"]), "no record"),
         (Prior.uniform(3), 3, "no record 3: the records have no labels, only numbers 0..2"),
         (Prior.uniform(3), True, "no record True"),
         (Prior.uniform(3), "flu", "no record 'flu'"),

@@ -243,6 +243,7 @@ class Later(Honest):
     """Its fault is one class up."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Honest, Loud, Clear, Mixed, Later])
 def test_a_fault_of_a_class_made_from_a_built_in_one_is_found(kind: Callable[[int, float], Mechanism]) -> None:
     mechanism = kind(200, 1.0)

@@ -101,6 +101,7 @@ def test_a_threat_is_the_same_in_every_spelling(spelling: str, known: list[Any],
             assert numbers(subject, threat) == pytest.approx(expected(subject, plain), abs=1e-10), subject
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("template", [GRR(4, 1.0), PureDP(1.0), ApproxDP(1.0, 1e-3)])
 def test_calibration_and_certificates_are_the_same_in_every_spelling(template: Any) -> None:
     plain = Threat(Prior(WEIGHTS))
@@ -177,7 +178,7 @@ def situations(draw: st.DrawFn) -> tuple[FloatArray, FloatArray, IntArray, BoolA
 
 
 @pytest.mark.slow
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(situation=situations())
 def test_kinds_of_records_are_all_that_an_attacker_sees(
     situation: tuple[FloatArray, FloatArray, IntArray, BoolArray],
@@ -288,7 +289,7 @@ def _without_laws(mechanism: Mechanism) -> Mechanism:
     return Matrix(mechanism.matrix())
 
 
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(st.data())
 def test_what_nobody_tells_apart_is_one_record(data: st.DataObject) -> None:
     """A mechanism that sees one column: merging records that neither it nor success tells apart changes nothing."""

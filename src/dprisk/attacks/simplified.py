@@ -46,9 +46,9 @@ class SimplifiedAttack:
         weight = aligned - (aligned @ pi)[:, None]
         group = known_groups(self.threat, known, len(weight))
         guesses = self._elsewhere(group, rng)
-        for known_group in np.unique(group):
+        for known_group in np.flatnonzero(np.bincount(group)):
             mine, members = np.flatnonzero(group == known_group), self._members[known_group]
-            evidence = weight[np.ix_(mine, members)]
+            evidence = weight[:, members] if mine.size == group.size else weight[np.ix_(mine, members)]
             best = (pi[members] * evidence).argmax(axis=1)
             claimed = self.threat.knows.is_none | (evidence[np.arange(mine.size), best] > 0)
             guesses[mine[claimed]] = members[best[claimed]]

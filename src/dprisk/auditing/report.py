@@ -127,7 +127,7 @@ class AuditReport(Answer):
         """Evidence against the claim: if it holds, this reaches 1/alpha with probability at most alpha, ever."""
         return math.exp(min(self.log_e_value, 700.0))
 
-    @property
+    @cached_property
     def verdict(self) -> Verdict:
         """Violated if the certified epsilon is above the claim; undecided if there was too little to go by.
 

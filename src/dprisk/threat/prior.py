@@ -3,6 +3,7 @@
 import difflib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -191,6 +192,8 @@ class Prior(Value):
         """
         if self.labels is None:
             return _numbered(record, self.size)
+        with suppress(KeyError, TypeError):  # what is no label, or cannot be one, is compared with each
+            return self._places[record]
         same = _alike(self.labels, record)
         if len(same) == 1:
             return same[0]
@@ -204,6 +207,11 @@ class Prior(Value):
         near = difflib.get_close_matches(written(record).casefold(), folded, n=3, cutoff=0.5) or list(folded)[:3]
         names = " or ".join(folded[name] for name in near)
         raise PriorError(f"There is no record {written(record)!r} among {self.size}; is it {names}?")
+
+    @cached_property
+    def _places(self) -> dict[Any, int]:
+        """The number of each record by its label: no two labels are the same."""
+        return {label: place for place, label in enumerate(self.labels or ())}
 
     def positions(self) -> FloatArray:
         """Where the records lie on a line: at their labels, which must be numbers; without labels at 0, 1, 2, ..."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from abc import ABC, abstractmethod
 from collections.abc import Generator
-from functools import partial
+from functools import cache, partial
 from importlib import metadata
 from typing import Any
 
@@ -108,6 +108,7 @@ def name_of(code: Any) -> str:
     return str(getattr(code, "__qualname__", None) or getattr(code, "__name__", None) or type(code).__name__)
 
 
+@cache
 def version_of(library: str | None) -> str | None:
     """The installed version of a distribution, None if there is none of that name."""
     try:
