@@ -1,4 +1,4 @@
-"""The risk of a mechanism: exact, between certified bounds, or estimated."""
+"""The risk of a mechanism: exact, between certified bounds, or estimated; and of anything, as far as it is computed."""
 
 import math
 from contextlib import suppress
@@ -16,6 +16,7 @@ from dprisk.errors import DpriskError, TooLargeError, as_whole, require
 from dprisk.exact.certified import Enclosed
 from dprisk.exact.optimum import Optimum
 from dprisk.exact.record import exposure, exposures
+from dprisk.guarantees import as_guarantee
 from dprisk.mechanisms import Mechanism
 from dprisk.risks import sentences
 from dprisk.risks.base import Assessment
@@ -285,3 +286,23 @@ class Risk(Assessment):
         kind = f"certified within {self.enclosed.gap:.1e}" if self.enclosed else kind
         numbers = f"advantage={self.advantage:.6g}, success={self.success:.6g}, baseline={self.baseline:.6g}"
         return f"Risk({numbers}, {kind})"
+
+
+def computed(subject: Any, threat: Threat, thorough: bool = False) -> Risk | WorstCase:
+    """As `assess`, but nothing is estimated: what is out of reach raises a `TooLargeError`."""
+    if isinstance(subject, Mechanism):
+        return Risk(subject, threat, exact.solve(subject, threat))
+    return WorstCase(as_guarantee(subject), threat, thorough)
+
+
+def at_most(subject: Any, threat: Threat) -> Risk | WorstCase:
+    """As `computed`; of a mechanism whose risk is out of reach, the worst that its guarantee allows."""
+    try:
+        return computed(subject, threat)
+    except TooLargeError:
+        return WorstCase(subject.guarantee(), threat)
+
+
+def risk_of(subject: Any, threat: Threat, which: str) -> float:
+    """The advantage or the success of a mechanism or guarantee, computed, or at least not exceeded."""
+    return float(getattr(at_most(subject, threat), which))
