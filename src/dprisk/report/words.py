@@ -8,7 +8,7 @@ from typing import Any
 from dprisk.population import AtMost
 from dprisk.risks import Risk, WorstCase
 from dprisk.risks.sentences import NEARLY_ONE
-from dprisk.rounding import percent_up, plain, round_number_of_people, significant_down, significant_up, sure
+from dprisk.rounding import percent_up, plain, round_number_of_people, significant_down, significant_up, so_many, sure
 from dprisk.taxonomy import Answered, Faced, Kept
 from dprisk.taxonomy.findings import gained_with
 from dprisk.threat.prior import written
@@ -32,12 +32,8 @@ def about_whom(faced: Faced, it: Answered) -> str:
         told = f"One chosen person: {record(faced, it, it.exposed[0].record)}" if it.exposed else "One chosen person"
     if len({other.question.records for other in faced.covered}) > 1:
         several = {"group": f"a group of {asked.records} records", "event": "one event"}
-        told += f"; {several.get(asked.unit, 'a person with ' + _records(asked.records))}"
+        told += f"; {several.get(asked.unit, 'a person with ' + so_many(asked.records, 'record', 'records'))}"
     return told
-
-
-def _records(many: int) -> str:
-    return "1 record" if many == 1 else f"{many} records"
 
 
 def lowered(text: str) -> str:
@@ -299,11 +295,10 @@ def shown_of(risk: Any) -> str:
 
 def _of_guarantee(worst: WorstCase, title: str, single: bool) -> list[tuple[str, str, str]]:
     """What is attained is told of `single` records only: of several it is proven for another guarantee."""
-    values = worst.on_advantage.values
-    tight = values[0]
+    tight = worst.advantage_bound
     attained = ", which some mechanism attains: no better bound is possible" if tight.attained and single else ""
     rows = [(f"{title}, for this prior{attained}", f"<= {significant_up(worst.advantage, 4)}", tight.source)]
-    wide = next((value for value in values if value.bound.name == "universal"), None)
+    wide = next((value for value in worst.on_advantage.values if value.bound.name == "universal"), None)
     if wide is not None and wide is not tight:
         rows.append(
             ("Universal bound, whatever the prior", f"<= {significant_up(min(1.0, wide.number), 4)}", wide.source)
