@@ -227,12 +227,10 @@ class AuditReport(Answer):
 
     @property
     def about(self) -> str:
-        """What was audited."""
         return self.name
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """The verdict and what it rests on."""
         return {
             "verdict": self.verdict,
             "epsilon_certified": self.epsilon_certified,
@@ -260,7 +258,6 @@ class AuditReport(Answer):
         return [*found, ("attacker", "", told)] if told else found
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
         return super().to_dict() | {
             "claim": self.claim.epsilon,
             "delta": self.claim.delta,

@@ -113,7 +113,6 @@ class OneRunAudit(Answer):
 
     @property
     def about(self) -> str:
-        """What was looked at."""
         return f"One run with {self._canaries}"
 
     @property
@@ -122,7 +121,6 @@ class OneRunAudit(Answer):
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """The certificate and what it rests on."""
         return {
             "epsilon_certified": self.epsilon_certified,
             "delta": self.delta,
@@ -137,7 +135,6 @@ class OneRunAudit(Answer):
 
     @property
     def rows(self) -> list[Row]:
-        """For a person."""
         how = "a number that was fixed beforehand" if self.counted is not None else "the best moment to stop"
         found: list[Row] = [
             (
@@ -168,7 +165,6 @@ class OneRunAudit(Answer):
         return decimals_down(found, next(enough, 12))
 
     def sentence(self) -> str:
-        """The answer in words."""
         first = "" if self.counted is not None else "the first "
         told = (
             f"{self.successes} of {first}{so_many(self.guesses, 'guess', 'guesses')} about {self._canaries} in one run "

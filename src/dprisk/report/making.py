@@ -38,17 +38,14 @@ class Report(Answer):
 
     @property
     def about(self) -> str:
-        """The title of the threat model."""
         return self.model.title
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The headings of its rows."""
         return "attacker", "target", "baseline", "success", "advantage", "keeps the tolerance"
 
     @property
     def right_aligned(self) -> tuple[int, ...]:
-        """The columns of numbers."""
         return 2, 3, 4
 
     @property
@@ -67,7 +64,6 @@ class Report(Answer):
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """What came out for each attacker."""
         return {"attackers": [_numbers(one) for one in self.faced]}
 
     def sentence(self) -> str:
