@@ -102,7 +102,7 @@ def _of_attack(
     told = f"An attack is a name such as 'UNI' or has a method `guess`, not {attack!r}."
     require(callable(getattr(guesser, "guess", None)), told)
     value = exact_value(guesser, subject, threat)
-    return AttackRisk(name, subject, threat, value or estimate.measure(guesser, subject, threat, *settings))
+    return AttackRisk(subject, threat, value or estimate.measure(guesser, subject, threat, *settings), name)
 
 
 def _checked(
