@@ -119,6 +119,11 @@ def count(people: int) -> str:
     return f"{people:,}" if people >= 10_000 else str(people)
 
 
+def numbers(it: Answered) -> tuple[str, ...]:
+    """Baseline, success and advantage, as `shown`."""
+    return tuple(shown(it, which) for which in OF_ANYBODY)
+
+
 def shown(it: Answered, which: str) -> str:
     """A number of an assessment as `assess` prints it: baseline, success or advantage; empty where there is none."""
     kind, is_record = it.question.kind, it.question.kind == "record"
