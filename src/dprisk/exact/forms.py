@@ -209,6 +209,7 @@ FORMS: Register[Form] = Register(
     Form(
         "sets",
         "dprisk, theory 2a; RAD Examples 4.4-4.6 for nothing and for everything known",
+        # The last is the first in another spelling, and takes longest to see.
         _of(SetProtocol, lambda threat: threat.success.is_exact or threat.knows.is_all or threat.is_exact),
         closed_forms.set_protocol,
     ),
