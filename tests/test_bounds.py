@@ -612,3 +612,13 @@ def test_a_worst_case_reads_like_a_risk() -> None:
     assert "theory 3.2" in worst._repr_html_()
     risk = assess(GRR(10, 1.0), Threat(Prior.zipf(10)))
     assert risk.advantage <= risk.bounds.advantage + 1e-12
+
+
+@pytest.mark.parametrize("guarantee", [ApproxDP(1.0, 0.01), GaussianDP(1.0), GaussianDP(3.0)])
+def test_an_advantage_is_at_most_the_success(guarantee: Any) -> None:
+    """Bounds on the advantage alone exceed the one on the success here: no attacker gains more than it is right."""
+    worst = WorstCase(guarantee, Threat(Prior.zipf(1000)))
+    assert worst.on_advantage.values[0].number > worst.success
+    assert worst.advantage == worst.success
+    assert worst.source == worst.success_bound.source
+    assert not worst.advantage_bound.attained

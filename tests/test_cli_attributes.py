@@ -36,10 +36,15 @@ def test_a_table_for_each_epsilon_and_a_sentence(folder: str, capsys: pytest.Cap
     asked("--data", "census-2019", "--data-dir", folder, "--epsilon", "1,8", *QUICK)
     printed = capsys.readouterr().out
     for epsilon in ("1", "8"):
-        assert f"race in census-2019, 3 trainings with epsilon {epsilon} at delta 1e-5 on 75 people" in printed
+        assert f"race in census-2019, 3 trainings with epsilon {epsilon} at delta 1e-05 on 75 people" in printed
     for name in ("majority", "imputation", "Yeom", "CSMIA", "WCAI", "any attack", "model's label"):
         assert printed.count(f"  {name}") + printed.count(f"\n{name}") >= 2, name
     assert printed.count("levels differ from those in papers about it") == 2
+
+
+def test_epsilon_is_told_at_the_delta_that_was_given(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
+    asked("--data", "census-2019", "--data-dir", folder, "--epsilon", "1", "--delta", "0.001", *QUICK)
+    assert "3 trainings with epsilon 1 at delta 0.001 on 75 people" in capsys.readouterr().out
 
 
 def test_numbers_for_programs_and_spreadsheets(

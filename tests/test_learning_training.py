@@ -1,5 +1,6 @@
 """Many trainings at once are each the training that one would do alone."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,20 @@ def test_trainings_at_once_are_the_training_written_out(name: str, rate: float) 
         assert torch.linalg.norm(flat(found.parameters, run) - weights) <= 1e-5 * torch.linalg.norm(weights)
         assert found.evidence is not None
         np.testing.assert_allclose(found.evidence.log_likelihood[run], told, rtol=2e-4, atol=2e-4)
+
+
+def test_a_step_divides_by_the_number_of_examples_that_is_expected() -> None:
+    """Twice as many are as half the learning rate; to expect those that there are changes nothing."""
+    data, recipe = examples(40, 20, 4), Recipe(mlp(20, 6, 4), noise_multiplier=1.0, steps=5, sample_rate=0.5)
+    twice = train(recipe, data, 2, expected=80, seed=1)
+    slower = train(dataclasses.replace(recipe, learning_rate=0.5), data, 2, seed=1)
+    as_many, plain = train(recipe, data, 2, expected=40, seed=1), train(recipe, data, 2, seed=1)
+    for run in range(2):
+        assert torch.allclose(flat(twice.parameters, run), flat(slower.parameters, run), rtol=1e-5)
+        assert torch.equal(flat(as_many.parameters, run), flat(plain.parameters, run))
+        assert not torch.allclose(flat(twice.parameters, run), flat(plain.parameters, run), rtol=1e-3)
+    with pytest.raises(DpriskError, match="number of examples above 0"):
+        train(recipe, data, expected=0)
 
 
 def test_a_training_does_not_depend_on_those_beside_it() -> None:

@@ -191,6 +191,14 @@ def test_files_of_canaries_that_contradict_what_is_said(
         OneRun.from_csv(file, **options)
 
 
+def test_one_canary_is_a_canary() -> None:
+    one = OneRun.from_guesses(["a"], ["a"], 4)
+    assert repr(one) == "OneRun(1 right of 1 guess about 1 canary)"
+    told = audit_one_run(one)
+    assert told.about == "One run with 1 canary"
+    assert told.sentence().startswith("1 of the first 1 guess about 1 canary in one run was right.")
+
+
 def test_canaries_with_less_than_two_values_are_refused() -> None:
     with pytest.raises(DpriskError, match="values must be a whole number of at least 2, got 0"):
         OneRun.counted(61, 100, 1000, values=0)

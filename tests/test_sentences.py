@@ -150,7 +150,7 @@ SENTENCES = [
         "part adds 193.",
     ),
     answer(
-        lambda: AttackRisk("X", GRR(3, 1.0), Threat(ILLNESSES), WORSE),
+        lambda: AttackRisk(GRR(3, 1.0), Threat(ILLNESSES), WORSE, "X"),
         "The attack X is right about 200 of 1000 people who took part, and about 250 of 1000 who did not: it does "
         "worse on those who took part, by 50.",
     ),

@@ -79,7 +79,8 @@ class Answer(ABC):
             import pandas
         except ImportError:
             fail("to_pandas needs pandas: install it, or take table(), a list of dictionaries.")
-        return pandas.DataFrame(self.table(), columns=COLUMNS)
+        lines = self.table()
+        return pandas.DataFrame(lines, columns=list(lines[0]) if lines else COLUMNS)
 
     def _repr_html_(self) -> str:
         def line(cells: Row, tag: str = "td") -> str:

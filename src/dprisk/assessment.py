@@ -79,11 +79,9 @@ def assess(
         found = computed(subject, threat, thorough)
     except TooLargeError:
         return Risk(subject, threat, estimate.estimate_best(subject, threat, *(settings or _checked()), progress))
-    require(
-        not drawn or (isinstance(found, Risk) and found.enclosed is None),
-        f"Nothing is drawn at random for {'records that are numbers' if isinstance(found, Risk) else 'a guarantee'}: "
-        f"leave out {', '.join(drawn)}.",
-    )
+    if drawn and not (isinstance(found, Risk) and found.enclosed is None):
+        kind = "records that are numbers" if isinstance(found, Risk) else "a guarantee"
+        fail(f"Nothing is drawn at random for {kind}: leave out {', '.join(drawn)}.")
     return found
 
 
@@ -104,7 +102,7 @@ def _of_attack(
     told = f"An attack is a name such as 'UNI' or has a method `guess`, not {attack!r}."
     require(callable(getattr(guesser, "guess", None)), told)
     value = exact_value(guesser, subject, threat)
-    return AttackRisk(name, subject, threat, value or estimate.measure(guesser, subject, threat, *settings))
+    return AttackRisk(subject, threat, value or estimate.measure(guesser, subject, threat, *settings), name)
 
 
 def _checked(

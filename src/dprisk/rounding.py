@@ -57,6 +57,11 @@ def plain(value: float) -> str:
     return f"{value:.4f}" if value >= 0.001 or value == 0 else f"{value:.3g}"
 
 
+def so_many(number: int, one: str, many: str) -> str:
+    """So many things: 1 canary, 12 canaries."""
+    return f"{number} {one if number == 1 else many}"
+
+
 def round_number_of_people(*shares: float) -> int:
     """The smallest power of ten, at least 1000, at which no share that counts vanishes by rounding."""
     smallest = min((share for share in shares if share > 1e-9), default=1.0)

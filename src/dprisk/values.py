@@ -26,6 +26,7 @@ from dprisk.errors import MechanismError, fail
 
 SHORT = 8  # entries up to which a list is written out
 LARGE = 1 << 20  # entries beyond which an array is not held twice
+TOLD = 1000  # entries up to which a list is told in JSON
 LONGEST = 120  # characters of code beyond which a summary says more
 
 
@@ -291,13 +292,13 @@ def _rounded(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else written(value)
 
 
-def told_of(value: Any, most: int) -> Any:
-    """An argument for JSON; None stands for a list of more than so many entries."""
+def told_of(value: Any) -> Any:
+    """An argument for JSON; None stands for a long list."""
     if isinstance(value, Value):
         return value.to_dict() if hasattr(value, "to_dict") else repr(value)
     if isinstance(value, np.ndarray | np.generic):
-        return value.tolist() if value.size <= most else None
+        return value.tolist() if value.size <= TOLD else None
     plain = value is None or isinstance(value, bool | int | float | str)
     if isinstance(value, list | tuple):
-        return [told_of(entry, most) for entry in value] if len(value) <= most else None
+        return [told_of(entry) for entry in value] if len(value) <= TOLD else None
     return value if plain else repr(value)

@@ -11,12 +11,11 @@ from dprisk.auditing.certify.claim import Terms, as_claim
 from dprisk.auditing.code.comparison import require_outputs
 from dprisk.auditing.code.randomness import block_generator
 from dprisk.auditing.code.recordings import Recorded
-from dprisk.auditing.concluding import conclude
 from dprisk.auditing.evidence.attackers import Past
 from dprisk.auditing.evidence.portfolio import Portfolio
 from dprisk.auditing.evidence.suspects import Wanted, learned_design
 from dprisk.auditing.evidence.views import Seen
-from dprisk.auditing.report import AuditReport
+from dprisk.auditing.report import AuditReport, conclude
 from dprisk.auditing.running.plan import Outcome
 from dprisk.errors import InputFileError, require
 from dprisk.guarantees import Guarantee

@@ -1,20 +1,23 @@
-"""What an audit comes out with."""
+"""What an audit comes out with: the verdict, and what gives the code away or was looked at."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
 from dprisk.answers import Answer, Row
-from dprisk.auditing.certify.claim import Consequence
+from dprisk.auditing.certify.claim import Consequence, Terms
 from dprisk.auditing.certify.counts import Counts, as_delta, rate
 from dprisk.auditing.certify.portfolio import Answers
+from dprisk.auditing.code.target import versions
 from dprisk.auditing.evidence.coverage import Coverage
 from dprisk.auditing.evidence.experiment import Attack, Experiment
 from dprisk.auditing.evidence.witness import Witness
+from dprisk.auditing.running.plan import Outcome
 from dprisk.errors import fail
 from dprisk.guarantees import ApproxDP
 from dprisk.pictures.drawing import draw
@@ -227,12 +230,10 @@ class AuditReport(Answer):
 
     @property
     def about(self) -> str:
-        """What was audited."""
         return self.name
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """The verdict and what it rests on."""
         return {
             "verdict": self.verdict,
             "epsilon_certified": self.epsilon_certified,
@@ -260,7 +261,6 @@ class AuditReport(Answer):
         return [*found, ("attacker", "", told)] if told else found
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
         return super().to_dict() | {
             "claim": self.claim.epsilon,
             "delta": self.claim.delta,
@@ -289,6 +289,39 @@ class AuditReport(Answer):
     def __repr__(self) -> str:
         numbers = f"epsilon>={significant_down(self.epsilon_certified, 4)}, claim {self.claim.epsilon:g}"
         return f"AuditReport({self.verdict}, {numbers}, {self.runs} runs)"
+
+
+def conclude(
+    found: Outcome,
+    target: dict[str, Any],
+    terms: Terms,
+    started: float,
+    planned: int,
+    anytime: bool,
+    notes: Iterable[str] = (),
+) -> AuditReport:
+    """The report on runs that began at `started`, a reading of `time.perf_counter`."""
+    report = AuditReport(
+        target=target | {"versions": versions()},
+        claim=terms.claim,
+        tally=found.tally,
+        design=found.design,
+        alpha=terms.alpha,
+        planned=planned,
+        anytime=anytime,
+        seed=terms.seed,
+        seconds=time.perf_counter() - started,
+        notes=tuple(notes),
+    )
+    if report.epsilon_certified > report.claim.epsilon:
+        learned = found.learned(whole=True)
+        shown = learned.design.witnesses(found.tally, report.claim, report.alpha, learned.past)
+        concluded = replace(report, witnesses=shown)
+    else:
+        how = report.claim, report.alpha, report.anytime, list(found.all_rounds), found.records
+        concluded = replace(report, coverage=found.design.coverage(found.tally, *how))
+    vars(concluded)["epsilon_certified"] = report.epsilon_certified  # which can take long, and is the same
+    return concluded
 
 
 def _finite(value: float) -> float | None:

@@ -10,10 +10,9 @@ from typing import Any
 
 from dprisk.auditing.certify.claim import Terms, as_claim
 from dprisk.auditing.code.reading import Records, read
-from dprisk.auditing.concluding import conclude
 from dprisk.auditing.evidence.choosing import Look, choose
 from dprisk.auditing.evidence.pilot import WatchPilot
-from dprisk.auditing.report import AuditReport
+from dprisk.auditing.report import AuditReport, conclude
 from dprisk.auditing.running.budget import Budget
 from dprisk.auditing.running.identity import identity
 from dprisk.auditing.running.plan import Outcome, Watch, carry_out

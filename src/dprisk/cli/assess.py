@@ -206,7 +206,6 @@ def _calibrate(**given: Any) -> None:
 def _form(given: Options) -> str:
     """How the answer is wanted."""
     as_json, as_csv = given.pop("json"), given.pop("csv")
-    require(not (as_json and as_csv), "Choose one of --json and --csv.")
     return "json" if as_json else "csv" if as_csv else "table"
 
 

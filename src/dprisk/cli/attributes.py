@@ -45,22 +45,20 @@ def attributes_command() -> Command:
         ],
         "Training": [
             option("epsilon", Numbers(5), "What each training promises; several as in 1,50.", required=True),
-            option("delta", float, "The chance that epsilon fails.", default=1e-5, show_default=True),
-            option("sample_rate", float, "Chance of a person to be in a batch.", default=0.05, show_default=True),
-            option("steps", int, "Steps of a training.", default=200, show_default=True),
-            option("clip", float, "The norm that gradients are clipped to.", default=1.0, show_default=True),
-            option("learning_rate", float, "How far a step goes.", default=1.0, show_default=True),
-            option("device", str, "Where to compute: cpu, or cuda.", default="cpu", show_default=True),
+            option("delta", float, "The chance that epsilon fails.", default=1e-5),
+            option("sample_rate", float, "Chance of a person to be in a batch.", default=0.05),
+            option("steps", int, "Steps of a training.", default=200),
+            option("clip", float, "The norm that gradients are clipped to.", default=1.0),
+            option("learning_rate", float, "How far a step goes.", default=1.0),
+            option("device", str, "Where to compute: cpu, or cuda.", default="cpu"),
         ],
         "Study": [
-            option(
-                "others", int, "People in every training, whom the attacker knows.", default=4500, show_default=True
-            ),
-            option("people", int, "People who may take part, and are attacked.", default=1000, show_default=True),
+            option("others", int, "People in every training, whom the attacker knows.", default=4500),
+            option("people", int, "People who may take part, and are attacked.", default=1000),
             option("targets", int, "How many of them take part in each training; half if left out."),
-            option("trainings", int, "How many models are trained.", default=200, show_default=True),
-            option("alpha", float, "Chance that an interval is wrong.", default=0.05, show_default=True),
-            option("seed", int, "A whole number that fixes all that is random.", default=0, show_default=True),
+            option("trainings", int, "How many models are trained.", default=200),
+            option("alpha", float, "Chance that an interval is wrong.", default=0.05),
+            option("seed", int, "A whole number that fixes all that is random.", default=0),
         ],
         "Answer": [
             option("out", FILE, "A picture to write, by its ending: .svg or .png; of one epsilon."),
@@ -82,7 +80,6 @@ def _attributes(**given: Any) -> None:
     from what the models answer: by the attacks Yeom, CSMIA and WCAI. Beside them stands what is guessed without a
     model. The advantage is what taking part adds.
     """
-    require(not (given["json"] and given["csv"]), "Choose one of --json and --csv.")
     epsilons = given["epsilon"] if isinstance(given["epsilon"], tuple) else (given["epsilon"],)
     if given["out"] is not None:
         require(len(epsilons) == 1, f"--out draws one epsilon; {len(epsilons)} were given.")

@@ -40,6 +40,7 @@ from dprisk.cli.options import (
 from dprisk.cli.printing import print_csv, print_json, say
 from dprisk.cli.progress import live
 from dprisk.cli.subjects import HOW_MANY, read_survey, read_threat, survey_records, survey_threat
+from dprisk.cli.sweeping import INTERRUPTED
 from dprisk.errors import ParameterError, fail, require
 from dprisk.guarantees import ApproxDP
 from dprisk.mechanisms import Mechanism
@@ -50,7 +51,7 @@ from dprisk.threat.prior import Prior
 from dprisk.threat.threat import Threat
 
 OF_A_THREAT = {"prior", "knows", "within", "space"}
-EXIT_CODES, INTERRUPTED = {"violated": 1, "undecided": 3, "consistent with the claim": 0}, 130
+EXIT_CODES = {"violated": 1, "undecided": 3, "consistent with the claim": 0}
 PATIENCE = "5s"  # for a cluster to answer, and to come back when it was lost
 
 
@@ -76,15 +77,15 @@ def audit_command() -> Command:
         "Table": of_a_table(),
         "Records and attacker": of_the_attacker(),
         "Audit": [
-            option("runs", int, "How often the code is run.", default=100_000, show_default=True),
-            option("alpha", float, "Chance that the certified epsilon is too large.", default=0.01, show_default=True),
-            option("seed", int, "A whole number that fixes all that is random.", default=0, show_default=True),
+            option("runs", int, "How often the code is run.", default=100_000),
+            option("alpha", float, "Chance that the certified epsilon is too large.", default=0.01),
+            option("seed", int, "A whole number that fixes all that is random.", default=0),
             option("attack", str, "Guess by this attack, one of those that `dprisk catalogue` lists.", metavar="NAME"),
             option(
                 "for", str, "End after this time with what is certified by then, as in 90s, 10m or 2h.", metavar="TIME"
             ),
             option("stop_early", bool, "Stop as soon as the claim is refuted."),
-            option("jobs", int, "How many processes run the code at the same time.", default=1, show_default=True),
+            option("jobs", int, "How many processes run the code at the same time.", default=1),
             option("cluster", str, "Run on a dask cluster instead, as in tcp://host:8786.", metavar="ADDRESS"),
             option("store", FILE, "A file that keeps what is done: an interrupted audit goes on from it."),
             option("json", bool, "Print JSON instead of sentences."),
@@ -109,7 +110,6 @@ def _audit(**given: Any) -> None:
     context = click.get_current_context()
     subjects = [given[subject] for subject in ("code", "mechanism", "outputs")]
     require(subjects.count(None) == 2, "Give either --mechanism, PACKAGE.MODULE:FUNCTION, or a file of --outputs.")
-    require(not (given["json"] and given["csv"]), "Choose one of --json and --csv.")
     typed = {name for name in given if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
     interrupted = False
     try:

@@ -48,27 +48,27 @@ def attack_command() -> Command:
                 required=True,
             ),
             option("data_dir", FILE, "The folder of the data sets.", envvar="DPRISK_DATA", show_envvar=True),
-            option("others", int, "Records that the attacker knows.", default=999, show_default=True),
-            option("candidates", int, "Records of which one took part.", default=8, show_default=True),
+            option("others", int, "Records that the attacker knows.", default=999),
+            option("candidates", int, "Records of which one took part.", default=8),
         ],
         "Training": [
             option("epsilon", Numbers(5), "What each training promises; several as in 1,5,10.", required=True),
-            option("delta", float, "The chance that epsilon fails.", default=1e-5, show_default=True),
+            option("delta", float, "The chance that epsilon fails.", default=1e-5),
             option("network", click.Choice(list(LEARNING_RATE)), "One hidden layer of ten, or the thesis's small CNN."),
-            option("steps", int, "Steps of a training.", default=100, show_default=True),
-            option("clip", float, "The norm that gradients are clipped to.", default=0.1, show_default=True),
+            option("steps", int, "Steps of a training.", default=100),
+            option("clip", float, "The norm that gradients are clipped to.", default=0.1),
             option("learning_rate", float, "How far a step goes; 1 for mlp, 0.5 for cnn if left out."),
-            option("sample_rate", float, "Chance of a record to be in a batch.", default=1.0, show_default=True),
+            option("sample_rate", float, "Chance of a record to be in a batch.", default=1.0),
         ],
         "Attacker": [
             option("knows", str, "What it knows of the record; several as in none,label,all.", default=",".join(KNOWS)),
             option("prior", str, f"{prior_names()}; or worst-pair, the thesis's worst prior.", default="uniform"),
         ],
         "Answer": [
-            option("runs", int, "Trainings for each epsilon.", default=1000, show_default=True),
-            option("alpha", float, "Chance that an interval is wrong.", default=0.01, show_default=True),
-            option("seed", int, "A whole number that fixes all that is random.", default=0, show_default=True),
-            option("device", str, "Where to compute: cpu, or cuda.", default="cpu", show_default=True),
+            option("runs", int, "Trainings for each epsilon.", default=1000),
+            option("alpha", float, "Chance that an interval is wrong.", default=0.01),
+            option("seed", int, "A whole number that fixes all that is random.", default=0),
+            option("device", str, "Where to compute: cpu, or cuda.", default="cpu"),
             option("fast", bool, "On a GPU: compiled, and TF32 for what everybody else adds."),
             option("file", FILE, "Where trainings that are done are kept, to go on after an interruption."),
             option("out", FILE, "A picture to write, by its ending: .svg or .png."),
@@ -85,7 +85,6 @@ def attack_command() -> Command:
 
 def _attack(**given: Any) -> None:
     """What does somebody gain who sees every noisy gradient of a training, and knows all records but one?"""
-    require(not (given["json"] and given["csv"]), "Choose one of --json and --csv.")
     if given["out"] is not None:
         ready(given["out"])
     found = _found(given)
@@ -141,9 +140,8 @@ def _examples(given: Options) -> tuple[Examples, Examples]:
         others + size <= there, f"{given['data']} has {there} pictures, fewer than --others and --candidates ask for."
     )
     inputs, labels = every[0].reshape(there, -1), every[1]
-    return Examples(inputs[:others], labels[:others]), Examples(
-        inputs[others : others + size], labels[others : others + size]
-    )
+    shown = Examples(inputs[: others + size], labels[: others + size])
+    return shown[:others], shown[others:]
 
 
 def _digits() -> tuple[Any, Any]:

@@ -5,13 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from dprisk.cli.options import FILE, Command, option
-from dprisk.cli.printing import print_csv, print_json
 from dprisk.cli.progress import live
-from dprisk.cli.tables import show
+from dprisk.cli.tables import show_as
 from dprisk.csv_files import CsvFile
 from dprisk.datasets.coded import CodedTable
 from dprisk.datasets.marginal_tables import FOLDERS, TABLES
-from dprisk.errors import InputFileError, require
+from dprisk.errors import InputFileError
 from dprisk.population.rebuilding import rebuild
 
 VARIABLE = "DPRISK_DATA"
@@ -35,9 +34,9 @@ def marginals_command() -> Command:
         ],
         "Release": [
             option("epsilon", float, "Epsilon of all marginals together, replacing one person's row.", required=True),
-            option("delta", float, "Delta that goes with it.", default=1e-5, show_default=True),
-            option("ways", int, "How many columns each marginal has.", default=3, show_default=True),
-            option("people", int, "How many people a published table has.", default=100, show_default=True),
+            option("delta", float, "Delta that goes with it.", default=1e-5),
+            option("ways", int, "How many columns each marginal has.", default=3),
+            option("people", int, "How many people a published table has.", default=100),
         ],
         "Attacker": [
             option(
@@ -47,11 +46,11 @@ def marginals_command() -> Command:
                 required=True,
                 metavar="NAMES",
             ),
-            option("within", float, "How far off the codes may be in all, in steps.", default=0.0, show_default=True),
+            option("within", float, "How far off the codes may be in all, in steps.", default=0.0),
         ],
         "Answer": [
-            option("runs", int, "How many tables are drawn, published and attacked.", default=5, show_default=True),
-            option("seed", int, "A whole number that fixes all that is random.", default=0, show_default=True),
+            option("runs", int, "How many tables are drawn, published and attacked.", default=5),
+            option("seed", int, "A whole number that fixes all that is random.", default=0),
             option("json", bool, "Print JSON instead of a table."),
             option("csv", bool, "Print CSV instead of a table: a line for each number."),
         ],
@@ -66,17 +65,11 @@ def _marginals(**given: Any) -> None:
     Fits a network to the table, draws tables of so many people from it, publishes their marginals with noise, and lets
     two attackers fill in the secret columns of every record. Beside them stands the most that any attacker gets right.
     """
-    require(not (given["json"] and given["csv"]), "Choose one of --json and --csv.")
     table = _table(given["data"], given["data_dir"], given["columns"])
     asked = {name: given[name] for name in ("epsilon", "delta", "people", "ways", "within", "runs", "seed")}
     with live("tables") as tell:
         rebuilt = rebuild(table, _names(given["secret"]), watch=tell, **asked)
-    if given["json"]:
-        print_json(rebuilt.to_dict())
-    elif given["csv"]:
-        print_csv(rebuilt.table())
-    else:
-        show(rebuilt)
+    show_as(rebuilt, given)
 
 
 def _names(text: str) -> list[str]:

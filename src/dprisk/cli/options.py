@@ -83,6 +83,8 @@ class Command(click.Command):
     def invoke(self, context: click.Context) -> Any:
         """Run it."""
         try:
+            both = context.params.get("json") and context.params.get("csv")
+            require(not both, "Choose one of --json and --csv.")
             return super().invoke(context)
         except InputFileError:
             raise  # whose names are those in the file
@@ -124,8 +126,8 @@ class EntryOption(click.Option):
 
 
 def option(name: str, kind: Any, meaning: str, **more: Any) -> click.Option:
-    """An option of a command itself; a bool is a flag."""
-    more = {"is_flag": True} if kind is bool else {"type": _typed(kind)} | more
+    """An option of a command itself; a bool is a flag, and a default is shown."""
+    more = {"is_flag": True} if kind is bool else {"type": _typed(kind), "show_default": "default" in more} | more
     return click.Option([flag(name), name], help=meaning, **more)
 
 
@@ -219,7 +221,6 @@ def of_the_attacker() -> list[click.Parameter]:
             "in sex,age; or a CSV file that puts each `label` into a `group`.",
             metavar="WHAT",
             default="none",
-            show_default=True,
         ),
         option("within", float, "How far off a guess may be and still count as right; it must be exact if left out."),
         option(

@@ -8,8 +8,8 @@ import click
 from dprisk.answers import Answer
 from dprisk.cli.marginals import marginals_command
 from dprisk.cli.options import FILE, Command, Options, option
-from dprisk.cli.printing import print_csv, print_json, say
-from dprisk.cli.tables import show
+from dprisk.cli.printing import say
+from dprisk.cli.tables import show_as
 from dprisk.errors import fail, require
 from dprisk.guarantees import ApproxDP, GaussianDP, Guarantee
 from dprisk.pictures import ready, write
@@ -29,7 +29,7 @@ def population_command() -> click.Group:
 def answer_options() -> list[click.Parameter]:
     """How the answer is given."""
     return [
-        option("alpha", float, "Chance that the answer is wrong.", default=0.05, show_default=True),
+        option("alpha", float, "Chance that the answer is wrong.", default=0.05),
         option("out", FILE, "A picture to write, by its ending: .svg or .png."),
         option("json", bool, "Print JSON instead of a table."),
         option("csv", bool, "Print CSV instead of a table: a line for each number."),
@@ -38,17 +38,11 @@ def answer_options() -> list[click.Parameter]:
 
 def tell(answer: Answer, given: Options) -> None:
     """Any answer, as it was asked for, and its picture."""
-    require(not (given["json"] and given["csv"]), "Choose one of --json and --csv.")
     out = given["out"]
     if out is not None:
         ready(out)
         write(answer.picture(), out)  # type: ignore[attr-defined]
-    if given["json"]:
-        print_json(answer.to_dict())
-    elif given["csv"]:
-        print_csv(answer.table())
-    else:
-        show(answer)
+    show_as(answer, given)
     if out is not None:
         say(f"Written to {out}.", err=given["json"] or given["csv"])
 
@@ -77,7 +71,6 @@ def _bound_command() -> Command:
                 "What that is promised for: one record is replaced, or one is added or removed, as accountants of "
                 "DP-SGD mostly mean it.",
                 default="replace-one",
-                show_default=True,
             ),
         ],
         "Answer": answer_options(),
@@ -166,13 +159,9 @@ def _audit(**given: Any) -> None:
         for name in ("successes", "guesses", "targets"):
             if given[name] is None:
                 fail(f"--{name} is missing: give --successes, --guesses and --targets, or a file of --scores.")
-        values = given["values"]
-        if values is None:
-            run = OneRun.counted(
-                given["successes"], count, given["targets"], 0.5 if given["prior"] is None else given["prior"]
-            )
-        else:
-            run = OneRun.counted(given["successes"], count, given["targets"], values=values)
+        prior = 0.5 if given["prior"] is None else given["prior"]
+        chance = {"prior": prior} if given["values"] is None else {"values": given["values"]}
+        run = OneRun.counted(given["successes"], count, given["targets"], **chance)
     report = audit_one_run(run, given["claim"], delta=given["delta"] or 0.0, alpha=given["alpha"], guesses=count)
     tell(report, given)
     click.get_current_context().exit(VIOLATED if report.verdict == "violated" else 0)

@@ -106,9 +106,8 @@ def read_survey(given: Options) -> Survey | None:
     )
     if given["column"] is None:
         fail(f"--column is missing: what is randomised? Of {given['data']}, {CsvFile.open(given['data']).described}.")
-    known = (
-        given["knows"] if given["knows"] in ("none", "all") else [name.strip() for name in given["knows"].split(",")]
-    )
+    knows = given["knows"]
+    known = knows if knows in ("none", "all") else [name.strip() for name in knows.split(",")]
     survey = Survey.from_csv(given["data"], given["column"], known)
     return survey if given["prior"] is None else survey.uniform()
 

@@ -6,7 +6,8 @@ from dprisk.answers import USUAL, Answer
 from dprisk.attacks import NamedAttack
 from dprisk.bounds import Bound, Value
 from dprisk.catalogue import Catalogue, Entry, Option
-from dprisk.cli.printing import print_table, say
+from dprisk.cli.options import Options
+from dprisk.cli.printing import print_csv, print_json, print_table, say
 from dprisk.letters import visible
 from dprisk.rounding import significant_up
 
@@ -17,6 +18,16 @@ def show(answer: Answer) -> None:
     rows = [tuple(map(visible, row)) for row in answer.rows]
     print_table(visible(answer.about), rows, () if usual else answer.columns, answer.right_aligned)
     say(visible(answer.sentence()))
+
+
+def show_as(answer: Answer, given: Options) -> None:
+    """Any answer as JSON, as CSV, or as a table with its sentence."""
+    if given["json"]:
+        print_json(answer.to_dict())
+    elif given["csv"]:
+        print_csv(answer.table())
+    else:
+        show(answer)
 
 
 def show_bounds(values: Iterable[Value]) -> None:

@@ -23,11 +23,12 @@ def set_protocol(mechanism: SetProtocol, threat: Threat) -> Optimum:
     a participant with record i if it is chosen, with probability r1 a_h. Beyond that, a set that holds nobody of
     positive probability tells nothing: it then guesses the top of the group.
     """
-    found, by_record = _from_sets(mechanism, threat, threat.prior.weights, threat.prior.support_size)
+    pi = threat.prior.weights
+    found, by_record = _from_sets(mechanism, threat, pi, int(np.count_nonzero(pi)))
     if threat.success.is_exact or not threat.knows.is_all:
         return found
     # A record that every guess hits, or none, adds nothing to the advantage.
-    pi, groups, covered = threat.prior.weights, threat.knows.groups, threat.reach.covered
+    groups, covered = threat.knows.groups, threat.reach.covered
     sure = ~threat.reach.can_avoid[groups]
     by_record = np.where(~sure & covered, by_record, 0.0)
     order = _heaviest_first(pi, groups)
@@ -81,13 +82,14 @@ def _from_sets(protocol: SetProtocol, threat: Threat, mass: FloatArray, possible
     h = np.arange(rank.max() + 1)
     hit, miss = protocol.hit(h), protocol.miss(h)
     gain, pair = protocol.gain(h)[rank], protocol.pair_gain(h)[rank]
+    none = protocol.none(np.append(size, possible))  # of each group, and of anybody
     before = np.cumsum(q) - q
     heavier = before - np.repeat(before[starts], size)
 
     top = p[starts]
     chosen = np.maximum(p * hit[rank], np.repeat(top, size) * miss[rank])
     chosen[starts] = top * hit[0]
-    success = np.add.reduceat(chosen, starts) + top * protocol.none(size)
+    success = np.add.reduceat(chosen, starts) + top * none[:-1]
 
     tied = np.flatnonzero(np.r_[True, (p[1:] != p[:-1]) | (group[1:] != group[:-1])])
     count = np.diff(np.r_[tied, p.size])
@@ -102,8 +104,7 @@ def _from_sets(protocol: SetProtocol, threat: Threat, mass: FloatArray, possible
     by_record = np.empty(p.size)
     by_record[order] = over_ties(gain) * (1 - q) - over_ties(pair) * rest + ahead
     each = gain * (1 - q) - pair * (1 - q - heavier)
-    nobody = protocol.none(np.array([possible]))[0]
-    right = np.add.reduceat(p * hit[rank], starts) + top * nobody if gain.any() else top
+    right = np.add.reduceat(p * hit[rank], starts) + top * none[-1] if gain.any() else top
     advantage = np.add.reduceat(p * each, starts)
     return Optimum(advantage, success, by_record, right_by_group=right), by_record
 

@@ -39,8 +39,8 @@ class Form:
 
     `applies` tells whether it is for a mechanism (in its `sufficient` form) and a threat; `optimum` computes, or
     returns None if it finds on the way that it is not. The advantage on each record, and how often the attacker of
-    largest advantage is right about participants, are read off the optimum unless `by_record` and `right` say how else
-    to get them.
+    largest advantage is right about participants, are read off the optimum unless `by_record` and `right_by_group` say
+    how else to get them.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Form:
     applies: Callable[[Any, Threat], bool]
     optimum: Callable[[Any, Threat], Optimum | None]
     by_record: Callable[[Any, Threat], FloatArray | None] | None = None
-    right: Callable[[Any, Threat], FloatArray | None] | None = None
+    right_by_group: Callable[[Any, Threat], FloatArray | None] | None = None
 
 
 def solve(mechanism: Mechanism, threat: Threat) -> Optimum:
@@ -62,28 +62,19 @@ def solve(mechanism: Mechanism, threat: Threat) -> Optimum:
 
 def advantage_by_record(mechanism: Mechanism, threat: Threat) -> FloatArray:
     """The advantage of the best attacker on each record, ties broken at random: who is most at risk."""
-
-    def by_record(form: Form, simple: Mechanism) -> FloatArray | None:
-        if form.by_record is not None:
-            return form.by_record(simple, threat)
-        found = form.optimum(simple, threat)
-        return None if found is None else found.by_record
-
-    tried = (by_record(form, simple) for form, simple in _forms(mechanism, threat))
-    return next(found for found in tried if found is not None)
+    return _detail("by_record", mechanism, threat)
 
 
 def right_by_group(mechanism: Mechanism, threat: Threat) -> FloatArray:
     """How often the attacker of largest advantage is right about participants; of several, who is so most often."""
+    return _detail("right_by_group", mechanism, threat)
 
-    def right(form: Form, simple: Mechanism) -> FloatArray | None:
-        if form.right is not None:
-            return form.right(simple, threat)
-        found = form.optimum(simple, threat)
-        return None if found is None else found.right_by_group
 
-    tried = (right(form, simple) for form, simple in _forms(mechanism, threat))
-    return next(found for found in tried if found is not None)
+def _detail(name: str, mechanism: Mechanism, threat: Threat) -> FloatArray:
+    """By the first form that knows it: found in a way of its own, or read off the optimum."""
+    tried = ((getattr(form, name) or form.optimum)(simple, threat) for form, simple in _forms(mechanism, threat))
+    known = (getattr(found, name) if isinstance(found, Optimum) else found for found in tried)
+    return next(found for found in known if found is not None)
 
 
 def _forms(mechanism: Mechanism, threat: Threat) -> Iterator[tuple[Form, Mechanism]]:
@@ -218,7 +209,8 @@ FORMS: Register[Form] = Register(
     Form(
         "sets",
         "dprisk, theory 2a; RAD Examples 4.4-4.6 for nothing and for everything known",
-        _of(SetProtocol, lambda threat: threat.knows.is_all or threat.is_exact),
+        # The last is the first in another spelling, and takes longest to see.
+        _of(SetProtocol, lambda threat: threat.success.is_exact or threat.knows.is_all or threat.is_exact),
         closed_forms.set_protocol,
     ),
     Form(

@@ -7,6 +7,7 @@ Maxima are not clipped at 0: where no guess is sure to fail, the attacker may ha
 """
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -23,19 +24,22 @@ TIE = 1e-12  # sets whose value differs by less than this part of the mass at st
 
 def enumerate_outputs(mechanism: Mechanism, threat: Threat) -> Optimum:
     """Advantage and success, over the mechanism's list of outputs."""
-    pi, reach = threat.prior.weights, threat.reach
-    mass = reach.sums(pi[:, None])
+    reach, mass = threat.reach, threat.reach.sums(threat.prior.weights[:, None])
     advantage, success = np.zeros((2, reach.starts.size))
     tells = False
-    for columns in mechanism.channel(block_size(reach, threat.prior.size)):
-        joint = pi[:, None] * columns
-        evidence = pi @ columns  # p(theta)
+    for columns, evidence, hits in _blocks(mechanism, threat):
         tells = tells or bool(np.any(columns != columns[0]))
-        hits = reach.sums(joint)
         success += reach.best(hits).sum(axis=1)
         advantage += reach.best(hits - mass * evidence).sum(axis=1)
     # A guess that ignores the output has 0, and where all outputs say the same no guess has more: the rest is rounding.
     return Optimum(np.maximum(advantage, 0.0) if tells else np.zeros_like(advantage), success, None)
+
+
+def _blocks(mechanism: Mechanism, threat: Threat) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
+    """The columns of the channel, p(theta) of each, and pi_c(theta) of every set c that a guess can be right about."""
+    pi, reach = threat.prior.weights, threat.reach
+    for columns in mechanism.channel(block_size(reach, threat.prior.size)):
+        yield columns, pi @ columns, reach.sums(pi[:, None] * columns)
 
 
 def enumerate_right(mechanism: Mechanism, threat: Threat) -> FloatArray:
@@ -44,24 +48,18 @@ def enumerate_right(mechanism: Mechanism, threat: Threat) -> FloatArray:
     Several attackers may gain as much: for an output, sets of equal worth pi_c(theta) - kappa_c p(theta). Told is the
     one among them that is right most often, which takes the heaviest of these sets.
     """
-    pi, reach = threat.prior.weights, threat.reach
-    mass = reach.sums(pi[:, None])
+    reach, mass = threat.reach, threat.reach.sums(threat.prior.weights[:, None])
     right = np.zeros(reach.starts.size)
-    for columns in mechanism.channel(block_size(reach, threat.prior.size)):
-        evidence = pi @ columns
-        hits = reach.sums(pi[:, None] * columns)
+    for _, evidence, hits in _blocks(mechanism, threat):
         right += most_right(reach, hits, hits - mass * evidence, mass, evidence).sum(axis=1)
     return right
 
 
 def enumerate_gain_of_most_successful(mechanism: Mechanism, threat: Threat) -> FloatArray:
     """The advantage, by group, of the attacker of largest success; of several, of the one who gains most."""
-    pi, reach = threat.prior.weights, threat.reach
-    mass = reach.sums(pi[:, None])
+    reach, mass = threat.reach, threat.reach.sums(threat.prior.weights[:, None])
     gained = np.zeros(reach.starts.size)
-    for columns in mechanism.channel(block_size(reach, threat.prior.size)):
-        evidence = pi @ columns
-        hits = reach.sums(pi[:, None] * columns)
+    for _, evidence, hits in _blocks(mechanism, threat):
         tied = _tied(reach, hits, mass, evidence)
         gained += reach.best(np.where(tied, hits - mass * evidence, -np.inf)).sum(axis=1)
     return gained
@@ -83,13 +81,10 @@ def enumerate_success(mechanism: Mechanism, threat: Threat) -> float:
 
 def enumerate_by_record(mechanism: Mechanism, threat: Threat) -> FloatArray:
     """The advantage on each record of the attacker who picks evenly among equally good sets, the heaviest of them."""
-    pi, reach = threat.prior.weights, threat.reach
-    mass = reach.sums(pi[:, None])
+    reach, mass = threat.reach, threat.reach.sums(threat.prior.weights[:, None])
     total = np.zeros(threat.prior.size)
-    for columns in mechanism.channel(block_size(reach, threat.prior.size)):
-        evidence = pi @ columns
-        worth = reach.sums(pi[:, None] * columns) - mass * evidence
-        chosen = reach.cover(_choice_probabilities(reach, worth, mass, evidence))
+    for columns, evidence, hits in _blocks(mechanism, threat):
+        chosen = reach.cover(_choice_probabilities(reach, hits - mass * evidence, mass, evidence))
         total += (chosen * (columns - evidence)).sum(axis=1)
     return total
 

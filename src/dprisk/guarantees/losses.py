@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy
 
+from dprisk.rounding import ULP
 from dprisk.types import FloatArray
 
 Direction = Literal["remove", "add", "replace"]
@@ -25,7 +26,6 @@ TAIL = 1e-15  # probability that a composition may cut off, and counts as certai
 MOST = 2**20  # points of a grid; where losses spread over more of them, the grid is made coarser
 COARSEST = 1.0  # a grid on which every step is rounded up to certain loss, or nearly
 LARGEST = 700.0  # an epsilon whose exponential is a float
-ULP = 2.0**-52
 
 
 @dataclass(frozen=True, eq=False)

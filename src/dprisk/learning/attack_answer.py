@@ -159,14 +159,6 @@ class GradientAttack(Answer):
         """The same as `records`."""
         return self.records
 
-    def to_pandas(self) -> Any:
-        """The table as a pandas data frame."""
-        try:
-            import pandas
-        except ImportError:
-            fail("to_pandas needs pandas: install it, or take table(), a list of dictionaries.")
-        return pandas.DataFrame(self.records)
-
     def sentence(self) -> str:
         """The worst case in people, and whether the papers' line is exceeded anywhere."""
         worst = max(self.cases, key=lambda case: case.advantage.advantage)

@@ -17,8 +17,6 @@ from dprisk.pictures.picture import Bar, Bars
 from dprisk.rounding import decimals_down, decimals_up, significant_up, sure
 from dprisk.threat import Prior, Threat
 
-DELTA = 1e-5
-
 
 @dataclass(frozen=True, eq=False)
 class AttackFound:
@@ -48,7 +46,8 @@ class AttributeRisk(Answer):
 
     `others` people are in every training, and known to the attacker; of `people` on a list `targets` are added in each.
     The accuracies are of the models, on people they were trained on and on new ones; `commonest_class` is the accuracy
-    of a model that always says the same. `guarantee` is what the training promises, None if nothing is known.
+    of a model that always says the same. `guarantee` is what the training promises, None if nothing is known; its
+    epsilon is told at `delta`.
     """
 
     data: str
@@ -65,6 +64,7 @@ class AttributeRisk(Answer):
     test_accuracy: float
     commonest_class: float
     guarantee: Guarantee | None
+    delta: float = 1e-5
 
     def __getitem__(self, name: str) -> AttackFound:
         """What one attack found, by its name."""
@@ -91,13 +91,14 @@ class AttributeRisk(Answer):
 
     @cached_property
     def epsilon(self) -> float | None:
-        """The epsilon of the training at delta 1e-5, None if nothing is promised."""
-        return None if self.guarantee is None else self.guarantee.epsilon_at(DELTA)
+        """The epsilon of the training at `delta`, None if nothing is promised."""
+        return None if self.guarantee is None else self.guarantee.epsilon_at(self.delta)
 
     @property
     def about(self) -> str:
         stopped = "" if self.complete else f" (stopped, of {self.planned})"
-        private = "" if self.epsilon is None else f" with epsilon {significant_up(self.epsilon, 3)} at delta 1e-5"
+        epsilon = None if self.epsilon is None else f"epsilon {significant_up(self.epsilon, 3)} at delta {self.delta:g}"
+        private = "" if epsilon is None else f" with {epsilon}"
         return (
             f"{self.sensitive} in {self.data}, {self.trainings} trainings{stopped}{private} on "
             f"{self.others + self.targets:,} people"
@@ -126,7 +127,7 @@ class AttributeRisk(Answer):
 
     @property
     def numbers(self) -> dict[str, Any]:
-        told: dict[str, Any] = {"epsilon": self.epsilon, "bound": self.bound}
+        told: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta, "bound": self.bound}
         for attack in self.found:
             told[f"{attack.name} success"] = attack.success.mean
             told[f"{attack.name} right_on_others"] = attack.right_on_others

@@ -242,4 +242,5 @@ class _Study:
             test_accuracy=tested,
             commonest_class=float(np.bincount(self.tested.label).max() / self.tested.size),
             guarantee=getattr(learner, "guarantee", None),
+            delta=getattr(learner, "delta", AttributeRisk.delta),
         )

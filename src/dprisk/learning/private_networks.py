@@ -26,7 +26,7 @@ class PrivateNetworks:
     """Trains dense networks (256 and 256 units, ReLU) by DP-SGD with Poisson batches.
 
     Trainings that differ in one record are trained many at a time, on a processor or a GPU; where several targets take
-    part in each, the data differ more, and it is one after the other.
+    part in each, the data differ more, and it is one after the other. Its epsilon is told at `delta`.
     """
 
     noise_multiplier: float
@@ -36,6 +36,7 @@ class PrivateNetworks:
     learning_rate: float = 1.0
     hidden: tuple[int, ...] = (256, 256)
     device: str = "cpu"
+    delta: float = DELTA
 
     @classmethod
     def with_epsilon(
@@ -43,7 +44,7 @@ class PrivateNetworks:
     ) -> PrivateNetworks:
         """With the least noise that keeps this epsilon and delta when a record is added or removed."""
         found = calibrate(DPSGD(sample_rate, steps), epsilon=(epsilon, delta))
-        return cls(found.value, sample_rate, steps, **more)
+        return cls(found.value, sample_rate, steps, delta=delta, **more)
 
     @property
     def guarantee(self) -> Guarantee:

@@ -115,6 +115,7 @@ def train(
     noise_multipliers: npt.ArrayLike | None = None,
     start: Sequence[npt.ArrayLike] | None = None,
     frozen: bool = False,
+    expected: float | None = None,
     seed: int = 0,
     device: str = "cpu",
     fast: bool = False,
@@ -128,7 +129,8 @@ def train(
     training's random numbers follow from its number and the seed, whatever else is trained with it and in however large
     a `chunk`. So does its result, but for rounding: sums are taken in another order, and weights agree to about 1e-5,
     not to the last bit. Each training begins with weights of its own, or with `start`, and stays there if it is
-    `frozen`. Its noise multiplier is the recipe's, unless `noise_multipliers` has one for each.
+    `frozen`. Its noise multiplier is the recipe's, unless `noise_multipliers` has one for each. A step divides the
+    noisy sum by the sample rate times the number of examples, or the number `expected` where the true one is a secret.
 
     `fast` is for a GPU: code is compiled, which takes a minute at first, and sums over `data` are taken in TF32. The
     gradients of the one record and the evidence stay in single precision, sums over steps in double.
@@ -138,7 +140,7 @@ def train(
     require(len(data) > 0, "There must be an example to learn from.")
     machine = as_machine(device)
     require(not fast or machine.type == "cuda", f"`fast` is for a GPU, and device is {device!r}: leave it out.")
-    job = _Job(recipe, data, own, candidates, machine, frozen, fast)
+    job = _Job(recipe, data, own, candidates, machine, frozen, fast, expected)
     which = _targets(targets, candidates, own, len(numbers))
     noise = _noises(recipe, noise_multipliers, len(numbers), candidates is not None)
     step = chunk or _chunk(recipe, job.width, machine)
@@ -224,6 +226,15 @@ class _Job:
     machine: torch.device
     frozen: bool
     fast: bool
+    expected: float | None
+
+    @property
+    def examples(self) -> float:
+        """How many there are, or how many are expected."""
+        there = len(self.data) + (self.own is not None or self.candidates is not None)
+        number = as_number("expected", there if self.expected is None else self.expected)
+        require(0 < number < math.inf, f"`expected` is a number of examples above 0, got {number:g}")
+        return number
 
     @property
     def masked(self) -> bool:
@@ -261,12 +272,10 @@ class _Job:
         rows, labels = self._placed(self.data)
         shared = model.inputs(rows)
         totals = torch.zeros(3, runs, there, dtype=torch.float64, device=self.machine)
-        rate = recipe.learning_rate / (recipe.sample_rate * (len(self.data) + (extra is not None)))
+        rate = recipe.learning_rate / (recipe.sample_rate * self.examples)
         with torch.no_grad():
             for step in range(recipe.steps):
-                sums = None
-                if not self.frozen:
-                    sums = self._others(made, parameters, shared, rows, labels)
+                sums = None if self.frozen else self._others(made, parameters, shared, rows, labels)
                 seen = [_noise(made, weights, scale) for weights in parameters]
                 if extra is not None:
                     in_batch = is_target
@@ -330,8 +339,7 @@ class _Job:
 
 
 def _noise(made: Streams, weights: Tensor, scale: Tensor) -> Tensor:
-    drawn = made.normal(weights[0].numel()).mul_(scale[:, None])
-    return drawn.view(weights.shape)
+    return made.normal(weights[0].numel()).mul_(scale[:, None]).view(weights.shape)
 
 
 def clip_factors(square_norms: Tensor, clip: float) -> Tensor:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
-import numbers
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -26,7 +25,6 @@ from dprisk.values import Adjustable, Parameter, content, refuse_kind, told_of, 
 PAIRWISE_CELLS = 1 << 20  # beyond this many entries the curves of all pairs of records are not drawn
 LISTED_CELLS = 1 << 28  # beyond this many entries a channel is not gone through
 MATRIX_CELLS = 1 << 26  # 512 MB: the largest channel that is ever held in one piece
-TOLD = 1000  # entries up to which a list is told in JSON
 
 
 class Mechanism(Adjustable):
@@ -103,7 +101,7 @@ class Mechanism(Adjustable):
     @property
     def is_equispaced(self) -> bool:
         """Whether it was told only how many records there are, and takes them to rise in equal steps."""
-        return isinstance(self._arguments.get("positions"), numbers.Number)
+        return bool(np.isscalar(self._arguments.get("positions")))
 
     def laws(self) -> tuple[Mechanism, IntArray]:
         """A mechanism with one record for each law of an output that tells as much, and the law that each record has.
@@ -166,10 +164,9 @@ class Mechanism(Adjustable):
         return self.n_outputs * self.size <= LISTED_CELLS
 
     def _require_listable(self) -> None:
-        TooLargeError.unless(
-            self.is_listable,
-            f"{self!r} has {self.n_outputs:.3g} outputs for {self.size} records, too many to go through.",
-        )
+        if not self.is_listable:
+            many = f"{self.n_outputs:.3g} outputs for {self.size} records"
+            raise TooLargeError(f"{self!r} has {many}, too many to go through.")
 
     def matrix(self) -> FloatArray:
         """The whole channel as a row-stochastic matrix, records x outputs."""
@@ -184,11 +181,9 @@ class Mechanism(Adjustable):
         self._require_listable()
         for columns in self.channel(1 << 10):
             high, low = columns.max(axis=0), columns.min(axis=0)
-            seen = high > 0
-            if np.any(low[seen] == 0):
+            if np.any((low == 0) & (high > 0)):
                 return math.inf
-            if np.any(seen):
-                largest = max(largest, float((np.log(high[seen]) - np.log(low[seen])).max()))
+            largest = max(largest, float((np.log(high[low > 0]) - np.log(low[low > 0])).max(initial=0.0)))
         return largest
 
     def epsilon_at(self, delta: float) -> float:
@@ -226,8 +221,7 @@ class Mechanism(Adjustable):
         if not self.size**2 * self.n_outputs <= PAIRWISE_CELLS:
             return PureDP(self.epsilon) if math.isfinite(self.epsilon) else ApproxDP(0.0, 1.0)
         table = self.matrix()
-        knots = [likeliest_first(table, record) for record in range(self.size)]
-        alpha, beta = (np.concatenate(part) for part in zip(*knots, strict=True))
+        alpha, beta = map(np.concatenate, zip(*(likeliest_first(table, z) for z in range(self.size)), strict=True))
         return TradeOff(alpha, beta, linear=True, epsilon=self.epsilon)
 
     @property
@@ -242,7 +236,7 @@ class Mechanism(Adjustable):
         for name, entry in inspect.signature(type(self)).parameters.items():
             value = turned.get(name, getattr(self, name, self._arguments.get(name)))
             if name in self._arguments or (value is not None and content(value) != content(entry.default)):
-                told[name] = told_of(value, TOLD)
+                told[name] = told_of(value)
         return told
 
     @cached_property
@@ -265,6 +259,23 @@ class Mechanism(Adjustable):
         if numbers.size > 0 and not (numbers.min() >= 0 and numbers.max() < self.size):
             raise MechanismError(f"Record numbers must lie in 0..{self.size - 1}.")
         return numbers.astype(np.int64, copy=False)
+
+
+class ByEpsilon(Mechanism):
+    """Made with an `epsilon`, its parameter: the nominal one, and the true one where there is something to hide."""
+
+    nominal_epsilon: float
+
+    @property
+    def parameter(self) -> Parameter:
+        return Parameter.epsilon(self.nominal_epsilon)
+
+    def with_parameter(self, value: float) -> Self:
+        return self.replace(epsilon=value)
+
+    @cached_property
+    def epsilon(self) -> float:
+        return self.nominal_epsilon if self.size > 1 else 0.0
 
 
 class Made(Mechanism):
@@ -355,18 +366,15 @@ class Repeated(Wrapped):
         reports = np.asarray(outputs)
         if not (reports.ndim >= 2 and reports.shape[1] == self.times):
             raise MechanismError(f"An output of {self!r} holds {self.times} reports along its second axis.")
-        parts = (self.mechanism.log_likelihood(reports[:, turn]) for turn in range(self.times))
-        return np.asarray(np.sum(list(parts), axis=0))
+        return np.asarray(sum(self.mechanism.log_likelihood(reports[:, turn]) for turn in range(self.times)))
 
     def _simpler(self) -> Mechanism | None:
         return self.mechanism.sufficient().averaged(self.times)
 
     @property
     def n_outputs(self) -> float:
-        one = self.mechanism.n_outputs
-        if not one < 1e9:
-            return math.inf
-        return float(math.comb(int(one) + self.times - 1, self.times)) if self.times < 1000 else math.inf
+        one, few = self.mechanism.n_outputs, self.mechanism.n_outputs < 1e9 and self.times < 1000
+        return float(math.comb(int(one) + self.times - 1, self.times)) if few else math.inf
 
     def channel(self, block: int) -> Iterator[FloatArray]:
         single = self.mechanism.matrix()

@@ -153,7 +153,6 @@ class AtMost(Answer):
 
     @property
     def about(self) -> str:
-        """The guarantee and the people."""
         return f"{self.guarantee.brief()}, {self.targets.people} people"
 
     @property
@@ -179,7 +178,6 @@ class AtMost(Answer):
 
     @property
     def rows(self) -> list[Row]:
-        """For a person."""
         numbers = self.numbers
         worst = f"up from {_nearest(numbers['its_baseline'])}, for the person who has most to lose"
         return [
@@ -194,7 +192,6 @@ class AtMost(Answer):
         ]
 
     def sentence(self) -> str:
-        """The answer in words."""
         people, most, numbers = self.targets.people, self.at_most, self.numbers
         told = f"no attacker reconstructs more than {most} of these {people} records ({sure(self.alpha)})"
         if most >= people:
@@ -219,7 +216,6 @@ class AtMost(Answer):
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
         return super().to_dict() | {
             "guarantee": self.guarantee.to_dict(),
             "forms": self.forms(),

@@ -15,6 +15,7 @@ from dprisk.csv_files import CsvFile
 from dprisk.errors import InputFileError, ParameterError, TargetError, as_number, as_whole, fail, require
 from dprisk.population.one_run import Guesses
 from dprisk.population.targets import Targets, whole_cells
+from dprisk.rounding import so_many
 from dprisk.tables import as_floats, listed
 from dprisk.threat.prior import Prior
 from dprisk.types import BoolArray, FloatArray, IntArray
@@ -182,9 +183,9 @@ class OneRun:
         return Guesses(self.right, self.masses, self.canaries)
 
     def __repr__(self) -> str:
-        return (
-            f"OneRun({int(self.right.sum())} right of {self.right.size} guesses about {self.canaries.people} canaries)"
-        )
+        guesses = so_many(self.right.size, "guess", "guesses")
+        canaries = so_many(self.canaries.people, "canary", "canaries")
+        return f"OneRun({int(self.right.sum())} right of {guesses} about {canaries})"
 
 
 def _flags(members: Any) -> BoolArray:

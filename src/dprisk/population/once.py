@@ -16,7 +16,7 @@ from dprisk.pictures.drawing import draw
 from dprisk.pictures.picture import GREY, Curve, Curves, Panel, colour
 from dprisk.population.canaries import OneRun
 from dprisk.population.one_run import Guesses, best_moment_epsilon, counted_epsilon
-from dprisk.rounding import decimals_down, sure
+from dprisk.rounding import decimals_down, so_many, sure
 
 POINTS = 40  # of a picture, and numbers of guesses that are tried on a pilot
 MARGIN = 0.9  # what the luckiest number of a pilot is worth in another run, about
@@ -113,12 +113,14 @@ class OneRunAudit(Answer):
 
     @property
     def about(self) -> str:
-        """What was looked at."""
-        return f"One run with {self.run.canaries.people} canaries"
+        return f"One run with {self._canaries}"
+
+    @property
+    def _canaries(self) -> str:
+        return so_many(self.run.canaries.people, "canary", "canaries")
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """The certificate and what it rests on."""
         return {
             "epsilon_certified": self.epsilon_certified,
             "delta": self.delta,
@@ -133,7 +135,6 @@ class OneRunAudit(Answer):
 
     @property
     def rows(self) -> list[Row]:
-        """For a person."""
         how = "a number that was fixed beforehand" if self.counted is not None else "the best moment to stop"
         found: list[Row] = [
             (
@@ -164,11 +165,10 @@ class OneRunAudit(Answer):
         return decimals_down(found, next(enough, 12))
 
     def sentence(self) -> str:
-        """The answer in words."""
         first = "" if self.counted is not None else "the first "
         told = (
-            f"{self.successes} of {first}{self.guesses} guesses about {self.run.canaries.people} canaries in one run "
-            f"were right. {self._concluded}"
+            f"{self.successes} of {first}{so_many(self.guesses, 'guess', 'guesses')} about {self._canaries} in one run "
+            f"{'was' if self.successes == 1 else 'were'} right. {self._concluded}"
         )
         at = f" at delta {self.delta:g}" if self.delta else ""
         if self.claim is None:

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from dprisk.errors import ParameterError, as_number, as_whole, require
+from dprisk.rounding import ULP
 from dprisk.tables import as_floats
 from dprisk.types import FloatArray
 
 LEAF = 1024  # trials up to which a law is built trial by trial, without loss of relative accuracy
 ONE_BY_ONE = 4096  # trials up to which the whole law is
-ULP = 2.0**-52
 FFT_LOSS = 40 * 2.0**-53  # of a product of spectra, a level: three transforms at below 8 units in the last place each
 HEAVIEST = 1e300  # weight of a success against a failure
 TINY = 1e-290  # what may be lost to underflow: entries of that size are far below what is read

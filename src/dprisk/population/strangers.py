@@ -95,12 +95,10 @@ class Match(Answer):
 
     @property
     def about(self) -> str:
-        """The guarantee and the people."""
         return f"{self.guarantee.brief()}, one guess about {self.people} people"
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """Both cases, with the release and without it."""
         return {
             "somebody": self.somebody,
             "somebody_without_release": self.somebody_without,
@@ -112,7 +110,6 @@ class Match(Answer):
 
     @property
     def rows(self) -> list[Row]:
-        """For a person."""
         return [
             ("somebody", f"<= {significant_up(self.somebody, 4)}", f"{self.somebody_without:.4g} without the release"),
             ("a given one", f"<= {significant_up(self.given_one, 4)}", f"{self.baseline:.4g} without the release"),
@@ -124,7 +121,6 @@ class Match(Answer):
         ]
 
     def sentence(self) -> str:
-        """In words."""
         some = decimals_up(100 * self.somebody, 2)
         return (
             f"If records are drawn independently and no guess is likelier beforehand than {100 * self.baseline:.3g} %, "

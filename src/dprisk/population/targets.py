@@ -12,13 +12,13 @@ import numpy as np
 
 from dprisk.csv_files import CsvFile
 from dprisk.errors import InputFileError, ParameterError, TooLargeError, as_number, as_whole, require
+from dprisk.rounding import ULP
 from dprisk.tables import as_floats, rows_of
 from dprisk.threat import Threat
 from dprisk.threat.prior import Prior
 from dprisk.types import FloatArray, Table
 from dprisk.values import Value
 
-ULP = 2.0**-52
 MOST_PEOPLE = 100_000_000  # of a file
 SAME = 1e-12  # relative difference up to which baselines are one
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from dprisk.errors import as_number, as_whole, require
@@ -46,8 +44,8 @@ def train_once(
     expected = len(data) + chance * len(canaries)
 
     def believed(examples: Examples, runs: int) -> FloatArray:
-        per_example = replace(recipe, learning_rate=recipe.learning_rate * len(examples) / expected)
-        trained = train(per_example, examples, runs, seed=int(training.integers(1 << 62)), device=device)
+        own_seed = int(training.integers(1 << 62))
+        trained = train(recipe, examples, runs, expected=expected, seed=own_seed, device=device)
         return np.asarray(_log_odds(trained, canaries).mean(axis=0))
 
     score = believed(_with(data, canaries[inside]), 1) - believed(data, REFERENCES)

@@ -58,14 +58,7 @@ def _gains(faced: Faced) -> list[Block]:
             blocks.append(
                 Paragraph("This attacker knows or sees less than that one, and gains at most as much.", "note")
             )
-    rows = [
-        (
-            words.about_whom(faced, it),
-            *(words.shown(it, which) for which in ("baseline", "success", "advantage")),
-            words.how(it),
-        )
-        for it in faced.covered
-    ]
+    rows = [(words.about_whom(faced, it), *words.numbers(it), words.how(it)) for it in faced.covered]
     head = ("target", "baseline", "success", "advantage", "how found")
     return [*blocks, *([Table(f"{faced.attacker.name}: the numbers", head, tuple(rows), (1, 2, 3))] if rows else [])]
 

@@ -23,7 +23,6 @@ from dprisk.taxonomy import Answered, Faced, Kept, ThreatModel, answer
 
 PACKAGES = ("numpy", "scipy", "dp-accounting")
 FORMS = (".html", ".md", ".json")
-BLOCK = 1 << 20
 MOST_SHOWN = 200_000  # letters of the file that the page repeats; of a longer one its checksum is enough
 
 
@@ -38,36 +37,27 @@ class Report(Answer):
 
     @property
     def about(self) -> str:
-        """The title of the threat model."""
         return self.model.title
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The headings of its rows."""
         return "attacker", "target", "baseline", "success", "advantage", "keeps the tolerance"
 
     @property
     def right_aligned(self) -> tuple[int, ...]:
-        """The columns of numbers."""
         return 2, 3, 4
 
     @property
     def rows(self) -> list[Row]:
         """A line for each question that is covered."""
         return [
-            (
-                one.attacker.name,
-                words.about_whom(one, it),
-                *(words.shown(it, which) for which in ("baseline", "success", "advantage")),
-                words.needed(it),
-            )
+            (one.attacker.name, words.about_whom(one, it), *words.numbers(it), words.needed(it))
             for one in self.faced
             for it in one.covered
         ]
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """What came out for each attacker."""
         return {"attackers": [_numbers(one) for one in self.faced]}
 
     def sentence(self) -> str:
@@ -159,11 +149,8 @@ def make_report(model: ThreatModel, audit: AuditFile | None = None) -> Report:
 
 
 def _checksum(path: Path) -> str:
-    found = hashlib.sha256()
     with path.open("rb") as file:
-        while block := file.read(BLOCK):
-            found.update(block)
-    return found.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _numbers(faced: Faced) -> dict[str, Any]:

@@ -82,14 +82,10 @@ def side_by_side(faced: list[Faced]) -> list[Block]:
     rows, drawn = [], []
     for one in faced:
         for it in one.covered:
-            label = f"{one.attacker.name}: {words.about_whom(one, it)}"
-            numbers = (words.shown(it, "baseline"), words.shown(it, "success"), words.shown(it, "advantage"))
-            rows.append((label, *numbers, words.how(it), words.needed(it)))
+            who, whom = one.attacker.name, words.about_whom(one, it)
+            rows.append((f"{who}: {whom}", *words.numbers(it), words.how(it), words.needed(it)))
             if it.advantage is not None:
-                whom = words.about_whom(one, it)
-                drawn.append(
-                    Bar(one.attacker.name, whom, it.advantage, words.adds(it), not it.exact, one.attacker.tolerance)
-                )
+                drawn.append(Bar(who, whom, it.advantage, words.adds(it), not it.exact, one.attacker.tolerance))
     head = ("attacker and target", "baseline", "success", "advantage", "how found", "keeps the tolerance")
     table = Table("All attackers side by side", head, tuple(rows), (1, 2, 3))
     blocks: list[Block] = [Heading(2, "Attackers side by side", "side-by-side"), Paragraph(NUMBERS + _brackets(faced))]
@@ -128,23 +124,14 @@ def likelihood_and_impact(faced: list[Faced]) -> list[Block]:
 def taxonomy_picture(faced: list[Faced]) -> list[Block]:
     """Every attacker as a line through the nine dimensions of the taxonomy."""
     axes = [Axis(it.title, tuple(_short(option.title) for option in it.options)) for it in DIMENSIONS]
-    ways = []
-    for one in faced:
-        profile = one.model.profile(one.attacker)
-        options = [[option.name for option in it.options] for it in DIMENSIONS]
-        ways.append(
-            [
-                tuple(names.index(chosen) for chosen in profile[it.name].options)
-                for it, names in zip(DIMENSIONS, options, strict=True)
-            ]
-        )
+    taken = [{name: choice.options for name, choice in one.model.profile(one.attacker).items()} for one in faced]
+    order = {it.name: [option.name for option in it.options] for it in DIMENSIONS}
+    ways = [[tuple(map(order[name].index, own[name])) for name in order] for own in taken]
     names = tuple(it.attacker.name for it in faced)
     rows = []
     for it in DIMENSIONS:
         for option in it.options:
-            who = [
-                one.attacker.name for one in faced if option.name in one.model.profile(one.attacker)[it.name].options
-            ]
+            who = [name for name, own in zip(names, taken, strict=True) if option.name in own[it.name]]
             rows += [(it.title, option.title, ", ".join(who))] if who else []
     table = Table("The same as a table", ("dimension", "option", "attackers"), tuple(rows))
     alt = f"A line for each of {', '.join(names)} through the nine dimensions of the taxonomy; the table says the same."

@@ -8,12 +8,14 @@ from typing import Any
 from dprisk.population import AtMost
 from dprisk.risks import Risk, WorstCase
 from dprisk.risks.sentences import NEARLY_ONE
-from dprisk.rounding import percent_up, plain, round_number_of_people, significant_down, significant_up, sure
+from dprisk.rounding import percent_up, plain, round_number_of_people, significant_down, significant_up, so_many, sure
 from dprisk.taxonomy import Answered, Faced, Kept
 from dprisk.taxonomy.findings import gained_with
 from dprisk.threat.prior import written
 
 MOST_LETTERS = 300  # of a record
+OF_ANYBODY = {"baseline": "baseline", "success": "success (ReRo)", "advantage": "advantage (RAD)"}  # rows of answers
+OF_A_RECORD = {"baseline": "prior", "success": "largest posterior", "advantage": "advantage"}
 MEMBERSHIP = "known"  # of who asks whether a record took part: it guesses nothing
 
 
@@ -32,12 +34,8 @@ def about_whom(faced: Faced, it: Answered) -> str:
         told = f"One chosen person: {record(faced, it, it.exposed[0].record)}" if it.exposed else "One chosen person"
     if len({other.question.records for other in faced.covered}) > 1:
         several = {"group": f"a group of {asked.records} records", "event": "one event"}
-        told += f"; {several.get(asked.unit, 'a person with ' + _records(asked.records))}"
+        told += f"; {several.get(asked.unit, 'a person with ' + so_many(asked.records, 'record', 'records'))}"
     return told
-
-
-def _records(many: int) -> str:
-    return "1 record" if many == 1 else f"{many} records"
 
 
 def lowered(text: str) -> str:
@@ -50,8 +48,8 @@ def record(faced: Faced, it: Answered, label: Any) -> str:
     if not isinstance(label, tuple):
         return cut(written(label)) if it.threat is None or it.threat.prior.labels is not None else f"record {label}"
     attacker = faced.attacker
-    knows = attacker.knows if isinstance(attacker.knows, tuple) else ()
-    wanted = (*knows, *(attacker.wants or (() if faced.setting.column is None else (faced.setting.column,))))
+    column = () if faced.setting.column is None else (faced.setting.column,)
+    wanted = (*attacker.known_columns, *(attacker.wants or column))
     for names in (wanted, faced.setting.records.columns):
         if len(names) == len(label):
             bands = {} if faced.model.universe is None else faced.model.universe.bands
@@ -121,37 +119,37 @@ def count(people: int) -> str:
     return f"{people:,}" if people >= 10_000 else str(people)
 
 
+def numbers(it: Answered) -> tuple[str, ...]:
+    """Baseline, success and advantage, as `shown`."""
+    return tuple(shown(it, which) for which in OF_ANYBODY)
+
+
 def shown(it: Answered, which: str) -> str:
-    """A number of an assessment as `assess` prints it: baseline, success or advantage."""
-    titles = {"baseline": "baseline", "success": "success (ReRo)", "advantage": "advantage (RAD)"}
-    if it.question.kind == "nothing":
+    """A number of an assessment as `assess` prints it: baseline, success or advantage; empty where there is none."""
+    kind, is_record = it.question.kind, it.question.kind == "record"
+    if kind == "nothing":
         return "0" if which == "advantage" else ""
-    if it.question.kind == "rate":
-        return f"<= {significant_up(it.rate or 0.0, 4)}" if which == "success" else ""
-    if it.population is not None or it.many is not None:
-        return _of_people(it).get(which, "")
-    if it.question.kind == "record" and it.exposed:
-        rows = {name: value for name, value, _ in it.exposed[0].rows}
-        return rows.get({"baseline": "prior", "success": "largest posterior"}.get(which, which), "")
-    if it.question.goal == "membership" and which != "advantage":
+    if kind in ("rate", "population", "many"):
+        return _chances(it).get(which, "")
+    if it.question.goal == "membership" and which != "advantage" and not is_record:
         return MEMBERSHIP
-    return "" if it.risk is None else {name: value for name, value, _ in it.risk.rows}[titles[which]]
+    rows = {} if it.found is None else {name: value for name, value, _ in it.found.rows}
+    return rows.get((OF_A_RECORD if is_record else OF_ANYBODY)[which], "")
 
 
-def _of_people(it: Answered) -> dict[str, str]:
-    """The numbers of what is said of all people: chances, or how many of them."""
-    if it.population is not None:
-        some = f"<= {significant_up(it.population.some, 4)}"
-        return {"baseline": plain(it.population.baseline), "success": some}
-    assert it.many is not None
-    counted = {"baseline": it.many.without_release, "success": it.many.at_most}
-    return {which: f"<= {most:,}" for which, most in counted.items()}
+def _chances(it: Answered) -> dict[str, str]:
+    """What is said of all people, or of those who are taken for participants: chances, or how many of them."""
+    if it.many is not None:
+        counted = {"baseline": it.many.without_release, "success": it.many.at_most}
+        return {which: f"<= {most:,}" for which, most in counted.items()}
+    if it.population is None:
+        return {"success": f"<= {significant_up(it.rate or 0.0, 4)}"}
+    return {"baseline": plain(it.population.baseline), "success": f"<= {significant_up(it.population.some, 4)}"}
 
 
 def upper(it: Answered) -> float:
     """The advantage that a tolerance is held against: the upper end, where it is measured."""
-    found: Any = it.exposed[0] if it.question.kind == "record" and it.exposed else it.risk
-    interval = getattr(found, "advantage_interval", None) if it.is_estimate else None
+    interval = getattr(it.found, "advantage_interval", None) if it.is_estimate else None
     return float(interval[1] if interval is not None else it.advantage or 0.0)
 
 
@@ -167,17 +165,13 @@ def verdict(faced: Faced, it: Answered) -> str:
     tolerance = faced.attacker.tolerance
     if tolerance is None:
         return "No tolerance is given."
-    limit = tolerated(tolerance)
+    kept = f"the tolerance of {tolerated(tolerance)}"
     if keeps(faced, it):
-        return f"Within the tolerance of {limit}."
+        return f"Within {kept}."
     if it.exact:
-        return f"Above the tolerance of {limit}."
+        return f"Above {kept}."
     alone = isinstance(it.risk, WorstCase)
-    return (
-        f"The promise alone does not keep the tolerance of {limit}."
-        if alone
-        else f"Not shown to be within the tolerance of {limit}."
-    )
+    return f"The promise alone does not keep {kept}." if alone else f"Not shown to be within {kept}."
 
 
 def needed(it: Answered) -> str:
@@ -210,11 +204,10 @@ def how(it: Answered) -> str:
         return "estimate"
     if it.exact:
         return "exact"
-    found: Any = it.exposed[0] if it.question.kind == "record" and it.exposed else it.risk
     alone = it.question.records == 1 and not it.question.at_most
-    if alone and isinstance(found, WorstCase) and found.advantage_bound.attained:
+    if alone and isinstance(it.found, WorstCase) and it.found.advantage_bound.attained:
         return "bound, attained by the worst mechanism"
-    return "bound" if not getattr(found, "exact", False) else "bound: exact for an attacker who knows more"
+    return "bound: exact for an attacker who knows more" if it.found is not None and it.found.exact else "bound"
 
 
 def sentence(faced: Faced, it: Answered) -> str:
@@ -286,24 +279,18 @@ def exact_or_bounds(it: Answered) -> list[tuple[str, str, str]]:
     single = it.question.records == 1
     if isinstance(it.risk, Risk):
         kind = "Estimate" if it.risk.estimate else "Exact value" if it.risk.exact else "Certified"
-        rows = [(f"{kind} for this mechanism and prior", shown_of(it.risk), "RAD Theorem 4.3")]
-        bound = it.risk.bounds
-        return [*rows, *_of_guarantee(bound, "By its guarantee alone", single)]
+        own = next(value for name, value, _ in it.risk.rows if name == OF_ANYBODY["advantage"])
+        row = (f"{kind} for this mechanism and prior", own, "RAD Theorem 4.3")
+        return [row, *_of_guarantee(it.risk.bounds, "By its guarantee alone", single)]
     return _of_guarantee(it.risk, "By the guarantee", single) if isinstance(it.risk, WorstCase) else []
-
-
-def shown_of(risk: Any) -> str:
-    """The advantage as `assess` prints it."""
-    return str(next(value for name, value, _ in risk.rows if name == "advantage (RAD)"))
 
 
 def _of_guarantee(worst: WorstCase, title: str, single: bool) -> list[tuple[str, str, str]]:
     """What is attained is told of `single` records only: of several it is proven for another guarantee."""
-    values = worst.on_advantage.values
-    tight = values[0]
+    tight = worst.advantage_bound
     attained = ", which some mechanism attains: no better bound is possible" if tight.attained and single else ""
     rows = [(f"{title}, for this prior{attained}", f"<= {significant_up(worst.advantage, 4)}", tight.source)]
-    wide = next((value for value in values if value.bound.name == "universal"), None)
+    wide = next((value for value in worst.on_advantage.values if value.bound.name == "universal"), None)
     if wide is not None and wide is not tight:
         rows.append(
             ("Universal bound, whatever the prior", f"<= {significant_up(min(1.0, wide.number), 4)}", wide.source)

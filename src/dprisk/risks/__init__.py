@@ -2,9 +2,8 @@
 
 from dprisk.risks.attack import AttackRisk
 from dprisk.risks.base import Assessment
-from dprisk.risks.computing import at_most, computed, risk_of
 from dprisk.risks.record import RecordRisk
-from dprisk.risks.risk import GroupRisk, Risk
+from dprisk.risks.risk import GroupRisk, Risk, at_most, computed, risk_of
 from dprisk.risks.worst_case import WorstCase
 
 __all__ = [

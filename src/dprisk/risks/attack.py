@@ -4,17 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from dprisk.answers import Row
-from dprisk.attacks.estimate import Estimate
-from dprisk.exact.optimum import Optimum
-from dprisk.mechanisms import Mechanism
 from dprisk.risks import sentences
-from dprisk.risks.base import Assessment
+from dprisk.risks.risk import OfMechanism
 from dprisk.rounding import plain
-from dprisk.threat import Threat
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AttackRisk(Assessment):
+class AttackRisk(OfMechanism):
     """The advantage and success of one attack on a mechanism: exact, or measured with intervals (`estimate`).
 
     `success` is how often it is right about participants, and `right_on_others` how often about people who did not take
@@ -23,27 +19,11 @@ class AttackRisk(Assessment):
     """
 
     attack: str
-    mechanism: Mechanism
-    threat: Threat
-    value: Optimum
-
-    @property
-    def advantage(self) -> float:
-        return self.value.advantage
-
-    @property
-    def success(self) -> float:
-        return self.value.success
 
     @property
     def right_on_others(self) -> float:
         """How often the attack is right about people who did not take part."""
         return max(0.0, self.success - self.advantage)
-
-    @property
-    def estimate(self) -> Estimate | None:
-        """Runs, alpha and intervals of a measured value; None where it is computed."""
-        return self.value if isinstance(self.value, Estimate) else None
 
     @property
     def exact(self) -> bool:
@@ -56,14 +36,6 @@ class AttackRisk(Assessment):
     @property
     def about(self) -> str:
         return f"attack {self.attack} on {self.mechanism.brief()}"
-
-    @property
-    def _promises(self) -> Mechanism:
-        return self.mechanism
-
-    @property
-    def _compares_quickly(self) -> bool:
-        return self.mechanism.guarantee_is_quick
 
     @property
     def numbers(self) -> dict[str, Any]:
@@ -79,13 +51,6 @@ class AttackRisk(Assessment):
             *self._found(),
         ]
 
-    def _shown(self, which: str) -> str:
-        value = getattr(self, which)
-        if self.estimate is None:
-            return plain(value)
-        low, high = getattr(self.estimate, f"{which}_interval")
-        return f"{plain(value)} [{plain(low)}, {plain(high)}]"
-
     def _found(self) -> list[Row]:
         if self.estimate:
             told = f"in {self.estimate.runs} runs, intervals at {100 * (1 - self.estimate.alpha):g} %"
@@ -97,11 +62,7 @@ class AttackRisk(Assessment):
         return sentences.of_rates(self.threat, who, self.success, self.advantage, self.estimate is not None, can=False)
 
     def to_dict(self) -> dict[str, Any]:
-        return super().to_dict() | {
-            "attack": self.attack,
-            "estimate": self.estimate.to_dict() if self.estimate else None,
-            "mechanism": self.mechanism.to_dict(),
-        }
+        return super().to_dict() | {"attack": self.attack}
 
     def __repr__(self) -> str:
         kind = f"measured in {self.estimate.runs} runs" if self.estimate else "exact"

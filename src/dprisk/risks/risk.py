@@ -1,4 +1,4 @@
-"""The risk of a mechanism: exact, between certified bounds, or estimated."""
+"""The risk of a mechanism: exact, between certified bounds, or estimated; and of anything, as far as it is computed."""
 
 import math
 from contextlib import suppress
@@ -16,6 +16,7 @@ from dprisk.errors import DpriskError, TooLargeError, as_whole, require
 from dprisk.exact.certified import Enclosed
 from dprisk.exact.optimum import Optimum
 from dprisk.exact.record import exposure, exposures
+from dprisk.guarantees import as_guarantee
 from dprisk.mechanisms import Mechanism
 from dprisk.risks import sentences
 from dprisk.risks.base import Assessment
@@ -48,15 +49,8 @@ class GroupRisk:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Risk(Assessment):
-    """The risk of a mechanism.
-
-    Where `exact` is False, it is a Monte Carlo estimate (`estimate`), or its numbers are the upper of two certified
-    bounds (`enclosed`); both come with intervals.
-
-    The attacker of the advantage is right about participants and others at two rates, of which the advantage is the
-    difference; of several who gain as much it is the one who is right most often.
-    """
+class OfMechanism(Assessment):
+    """What somebody gains from a mechanism: computed, or a Monte Carlo estimate (`estimate`) with intervals."""
 
     mechanism: Mechanism
     threat: Threat
@@ -69,6 +63,56 @@ class Risk(Assessment):
     @property
     def success(self) -> float:
         return self.optimum.success
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """Runs, alpha and intervals of a Monte Carlo result; None where the result is computed."""
+        return self.optimum if isinstance(self.optimum, Estimate) else None
+
+    @property
+    def advantage_interval(self) -> tuple[float, float]:
+        """Where the advantage lies: an exact one is its own interval."""
+        return self._interval("advantage")
+
+    @property
+    def success_interval(self) -> tuple[float, float]:
+        """Where the success lies: an exact one is its own interval."""
+        return self._interval("success")
+
+    def _interval(self, which: str) -> tuple[float, float]:
+        interval: tuple[float, float] = getattr(self.optimum, f"{which}_interval", (getattr(self, which),) * 2)
+        return interval
+
+    def _shown(self, which: str) -> str:
+        value = getattr(self, which)
+        if self.exact:
+            return plain(value)
+        low, high = self._interval(which)
+        return f"{plain(value)} [{plain(low)}, {plain(high)}]"
+
+    @property
+    def _promises(self) -> Mechanism:
+        return self.mechanism
+
+    @property
+    def _compares_quickly(self) -> bool:
+        return self.mechanism.guarantee_is_quick
+
+    def to_dict(self) -> dict[str, Any]:
+        measured = self.estimate.to_dict() if self.estimate else None
+        return super().to_dict() | {"estimate": measured, "mechanism": self.mechanism.to_dict()}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Risk(OfMechanism):
+    """The risk of a mechanism.
+
+    Where `exact` is False, it is a Monte Carlo estimate (`estimate`), or its numbers are the upper of two certified
+    bounds (`enclosed`); both come with intervals.
+
+    The attacker of the advantage is right about participants and others at two rates, of which the advantage is the
+    difference; of several who gain as much it is the one who is right most often.
+    """
 
     @cached_property
     def _right_by_group(self) -> FloatArray | None:
@@ -97,28 +141,9 @@ class Risk(Assessment):
         return super().numbers | rates
 
     @property
-    def estimate(self) -> Estimate | None:
-        """Runs, alpha and intervals of a Monte Carlo result; None where the result is computed."""
-        return self.optimum if isinstance(self.optimum, Estimate) else None
-
-    @property
     def enclosed(self) -> Enclosed | None:
         """The certified bounds on the risk of records that are numbers; None for records that are listed."""
         return self.optimum if isinstance(self.optimum, Enclosed) else None
-
-    @property
-    def advantage_interval(self) -> tuple[float, float]:
-        """Where the advantage lies: an exact one is its own interval."""
-        return self._interval("advantage")
-
-    @property
-    def success_interval(self) -> tuple[float, float]:
-        """Where the success lies: an exact one is its own interval."""
-        return self._interval("success")
-
-    def _interval(self, which: str) -> tuple[float, float]:
-        interval: tuple[float, float] = getattr(self.optimum, f"{which}_interval", (getattr(self, which),) * 2)
-        return interval
 
     @property
     def exact(self) -> bool:
@@ -131,14 +156,6 @@ class Risk(Assessment):
     @property
     def source(self) -> str:
         return "exact" if self.exact else "estimate" if self.estimate else "certified bounds"
-
-    @property
-    def _promises(self) -> Mechanism:
-        return self.mechanism
-
-    @property
-    def _compares_quickly(self) -> bool:
-        return self.mechanism.guarantee_is_quick
 
     @cached_property
     def bounds(self) -> WorstCase:
@@ -212,13 +229,6 @@ class Risk(Assessment):
                 told += [(what, prior.name(int(z)), float(getattr(self, values)[z])) for z in prior.support]
         return told
 
-    def _shown(self, which: str) -> str:
-        value = getattr(self, which)
-        if self.exact:
-            return plain(value)
-        low, high = self._interval(which)
-        return f"{plain(value)} [{plain(low)}, {plain(high)}]"
-
     def _rates(self) -> list[Row]:
         if self.right_on_participants is None or self.right_on_others is None:
             return []
@@ -273,10 +283,8 @@ class Risk(Assessment):
 
     def to_dict(self) -> dict[str, Any]:
         return super().to_dict() | {
-            "estimate": self.estimate.to_dict() if self.estimate else None,
             "enclosed": self.enclosed.to_dict() if self.enclosed else None,
             "numerical_error": self.optimum.error if self.exact else None,
-            "mechanism": self.mechanism.to_dict(),
         }
 
     def __repr__(self) -> str:
@@ -285,3 +293,23 @@ class Risk(Assessment):
         kind = f"certified within {self.enclosed.gap:.1e}" if self.enclosed else kind
         numbers = f"advantage={self.advantage:.6g}, success={self.success:.6g}, baseline={self.baseline:.6g}"
         return f"Risk({numbers}, {kind})"
+
+
+def computed(subject: Any, threat: Threat, thorough: bool = False) -> Risk | WorstCase:
+    """As `assess`, but nothing is estimated: what is out of reach raises a `TooLargeError`."""
+    if isinstance(subject, Mechanism):
+        return Risk(subject, threat, exact.solve(subject, threat))
+    return WorstCase(as_guarantee(subject), threat, thorough)
+
+
+def at_most(subject: Any, threat: Threat) -> Risk | WorstCase:
+    """As `computed`; of a mechanism whose risk is out of reach, the worst that its guarantee allows."""
+    try:
+        return computed(subject, threat)
+    except TooLargeError:
+        return WorstCase(subject.guarantee(), threat)
+
+
+def risk_of(subject: Any, threat: Threat, which: str) -> float:
+    """The advantage or the success of a mechanism or guarantee, computed, or at least not exceeded."""
+    return float(getattr(at_most(subject, threat), which))

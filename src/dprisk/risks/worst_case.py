@@ -2,7 +2,7 @@
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -47,10 +47,16 @@ class WorstCase(Assessment):
         """Every bound on the success."""
         return bounds.evaluate(self.guarantee, self.threat, "success", self.thorough)
 
-    @property
+    @cached_property
     def advantage_bound(self) -> bounds.Value:
-        """The tightest bound on the advantage."""
-        return self.on_advantage.values[0]
+        """The tightest bound on the advantage: one on the success, where that is smaller.
+
+        Who is right about participants more often than about others, by so much, is right about them so often.
+        """
+        own = self.on_advantage.values[0]
+        if own.attained or own.number <= self.baseline or own.number <= self.success_bound.number:
+            return own  # no bound on the success is below what is attained, nor below the baseline
+        return replace(self.success_bound, attained=False)
 
     @property
     def success_bound(self) -> bounds.Value:

@@ -7,37 +7,29 @@ from dataclasses import dataclass
 
 from dprisk.taxonomy.model import Attacker, ThreatModel
 
+Look = Callable[[ThreatModel, Attacker], bool]
+
 
 @dataclass(frozen=True)
 class Contradiction:
     """Two statements of an attacker that exclude each other: how to see it, the key at fault, and the sentence."""
 
-    is_there: Callable[[ThreatModel, Attacker], bool]
+    is_there: Look
     key: str
     told: str
 
 
-def _has(dimension: str, *options: str) -> Callable[[ThreatModel, Attacker], bool]:
+def _has(dimension: str, *options: str) -> Look:
     """Whether one of the options is chosen."""
-
-    def look(model: ThreatModel, attacker: Attacker) -> bool:
-        choice = model.choice(attacker, dimension)
-        return choice is not None and bool(set(choice.options) & set(options))
-
-    return look
+    return lambda model, attacker: not set(options).isdisjoint(model.options(attacker, dimension))
 
 
-def _only(dimension: str, *options: str) -> Callable[[ThreatModel, Attacker], bool]:
-    """Whether nothing else is chosen."""
-
-    def look(model: ThreatModel, attacker: Attacker) -> bool:
-        choice = model.choice(attacker, dimension)
-        return choice is not None and set(choice.options) <= set(options)
-
-    return look
+def _only(dimension: str, *options: str) -> Look:
+    """Whether something is chosen, and nothing else."""
+    return lambda model, attacker: set() < set(model.options(attacker, dimension)) <= set(options)
 
 
-def _both(*parts: Callable[[ThreatModel, Attacker], bool]) -> Callable[[ThreatModel, Attacker], bool]:
+def _both(*parts: Look) -> Look:
     return lambda model, attacker: all(part(model, attacker) for part in parts)
 
 
@@ -136,9 +128,7 @@ def require_consistent(model: ThreatModel) -> None:
     """Refuse the first contradiction that is found, at its line."""
     if model.section is None:
         return
-    for number, attacker in enumerate(model.attackers):
+    for attacker in model.attackers:
         for it in CONTRADICTIONS:
             if it.is_there(model, attacker):
-                own = it.key in model.section.given["attacker"][number]
-                part = model.section.inner("attacker", number)
-                part.refuse(f"({attacker.name}) {it.told}", *([it.key] if own else []))
+                model.refuse(attacker, it.key, it.told)

@@ -127,7 +127,6 @@ DIMENSIONS: tuple[Dimension, ...] = (
     ),
 )
 NAMED = {dimension.name: dimension for dimension in DIMENSIONS}
-ROLES: tuple[Role, ...] = ("crafter", "attacker", "evaluator")
 
 
 def of_role(role: Role) -> tuple[Dimension, ...]:

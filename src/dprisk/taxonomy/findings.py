@@ -79,21 +79,21 @@ class Answered:
         """What taking part adds, in the question's own sense; None where it has no such number."""
         if self.question.kind == "nothing":
             return 0.0
-        found = self._found
-        return None if found is None else found.advantage
+        return None if self.found is None else self.found.advantage
 
     @property
     def exact(self) -> bool:
         """Whether the number is that of this attacker, neither a bound nor an estimate."""
-        return self._found is not None and self._found.exact and not self.question.at_most
+        return self.found is not None and self.found.exact and not self.question.at_most
 
     @property
     def is_estimate(self) -> bool:
         """Whether the number was measured."""
-        return getattr(self._found, "estimate", None) is not None
+        return getattr(self.found, "estimate", None) is not None
 
     @property
-    def _found(self) -> Assessment | RecordRisk | None:
+    def found(self) -> Assessment | RecordRisk | None:
+        """The assessment that the number is read off: of the record that is looked for, or of anybody."""
         if self.question.kind == "record":
             return self.exposed[0] if self.exposed else None
         return self.risk
@@ -284,8 +284,7 @@ def _seen(setting: Setting, attacker: Attacker, subject: Any, records: int) -> A
         return subject.guarantee().for_groups(records)
     if setting.column is None or not isinstance(subject, Mechanism):
         return subject
-    knows = attacker.knows if isinstance(attacker.knows, tuple) else ()
-    return setting.records.survey(setting.column, knows).randomised(subject)
+    return setting.records.survey(setting.column, attacker.known_columns).randomised(subject)
 
 
 def _error(subject: Any) -> dict[str, float]:

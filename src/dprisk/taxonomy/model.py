@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
+from typing import Any, NoReturn
 
 from dprisk.documents import Section
 from dprisk.taxonomy.dimensions import DIMENSIONS
@@ -41,6 +41,11 @@ class Attacker:
     tolerance: float | None = None
     impact: str | None = None
 
+    @property
+    def known_columns(self) -> tuple[str, ...]:
+        """The columns of the target's record that it knows, where it does not know all or none."""
+        return self.knows if isinstance(self.knows, tuple) else ()
+
 
 @dataclass(frozen=True)
 class Universe:
@@ -70,9 +75,20 @@ class ThreatModel:
     people: int | None = None
     section: Section | None = field(default=None, compare=False, repr=False)
 
+    def refuse(self, attacker: Attacker, key: str, told: str) -> NoReturn:
+        """Raise a sentence about an attacker, with the line of the key, or of the attacker if it has no such key."""
+        assert self.section is not None
+        part = self.section.inner("attacker", self.attackers.index(attacker))
+        part.refuse(f"({attacker.name}) {told}", *([key] if key in part.given else []))
+
     def choice(self, attacker: Attacker, dimension: str) -> Choice | None:
         """What holds of an attacker: its own choice, or that of the crafter or evaluator for all."""
         return attacker.choices.get(dimension) or self.crafter.get(dimension) or self.evaluator.get(dimension)
+
+    def options(self, attacker: Attacker, dimension: str) -> tuple[str, ...]:
+        """The options of that choice; none where nothing is said."""
+        choice = self.choice(attacker, dimension)
+        return () if choice is None else choice.options
 
     def profile(self, attacker: Attacker) -> dict[str, Choice]:
         """The choice of every dimension, in their order."""

@@ -31,27 +31,22 @@ class Plan(Answer):
 
     @property
     def about(self) -> str:
-        """The title, and what is released."""
         return f"{self.model.title}: {self.setting.words}, {self.setting.records.prior.size} possible records"
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The headings of its rows."""
         return "attacker", "asked", "by the rules"
 
     @property
     def right_aligned(self) -> tuple[int, ...]:
-        """None: all is text."""
         return ()
 
     @property
     def rows(self) -> list[Row]:
-        """A line for each question."""
         return [(attacker.name, _words(question), ", ".join(question.rules)) for attacker, question in self.asked]
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """How many questions are covered, and how many are not."""
         missing = sum(question.kind == "not covered" for _, question in self.asked)
         return {
             "attackers": len(self.model.attackers),
@@ -68,7 +63,6 @@ class Plan(Answer):
         return f"The file is whole: {told['attackers']} {many}, about whom {told['covered']} {asked} answered{missing}."
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
         lines = [dict(zip(self.columns, row, strict=True)) for row in self.rows]
         return super().to_dict() | {"title": self.model.title, "questions": lines}
 

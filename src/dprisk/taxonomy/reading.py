@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -157,7 +158,8 @@ def _share(section: Section, key: str) -> float:
     return float(number)
 
 
-def _count(section: Section, key: str) -> int:
+def whole_number(section: Section, key: str) -> int:
+    """A number of something, at least 1."""
     number = section.given[key]
     if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= MOST_COUNTED.get(key, MOST):
         section.refuse(f"is a whole number from 1 to {MOST_COUNTED.get(key, MOST):,}, got {number!r:.60}.", key)
@@ -235,20 +237,16 @@ def _choice(section: Section, key: str) -> Choice:
     return Choice(names, text)
 
 
-def _file(section: Section, key: str) -> str:
-    return _text(section, key, MOST_NAME)
-
-
 READERS: dict[str, Callable[[Section, str], Any]] = {
     "name": _name,
     "text": _text,
     "number": _number,
     "share": _share,
-    "count": _count,
+    "count": whole_number,
     "names": _names,
     "choice": _choice,
     "level": _level,
-    "file": _file,
+    "file": partial(_text, most=MOST_NAME),
     "prior": _prior,
     "knows": _knows,
     "within": _within,

@@ -75,9 +75,13 @@ def json_schema() -> dict[str, Any]:
 
 
 def _section(keys: tuple[Key, ...]) -> dict[str, Any]:
-    needed = [key.name for key in keys if key.needed]
-    found = {"type": "object", "properties": {key.name: _key(key) for key in keys}, "additionalProperties": False}
-    return found | ({"required": needed} if needed else {})
+    return _object({key.name: _key(key) for key in keys}, *(key.name for key in keys if key.needed))
+
+
+def _object(properties: dict[str, Any], *needed: str) -> dict[str, Any]:
+    """An object with these names and no others."""
+    found = {"type": "object", "properties": properties, "additionalProperties": False}
+    return found | ({"required": list(needed)} if needed else {})
 
 
 def _key(key: Key) -> dict[str, Any]:
@@ -89,13 +93,7 @@ def _choice(name: str) -> dict[str, Any]:
     dimension = next(it for it in DIMENSIONS if it.name == name)
     one = {"enum": _spellings(dimension.options)}
     plain = {"oneOf": [one, {"type": "array", "items": one, "minItems": 1, "uniqueItems": True}]}
-    told = {
-        "type": "object",
-        "properties": {"option": plain, "text": KINDS["text"]},
-        "required": ["option"],
-        "additionalProperties": False,
-    }
-    return {"oneOf": [*plain["oneOf"], told]}
+    return {"oneOf": [*plain["oneOf"], _object({"option": plain, "text": KINDS["text"]}, "option")]}
 
 
 def _spellings(register: Register[Any]) -> list[str]:
@@ -111,21 +109,9 @@ def _release() -> dict[str, Any]:
     for register in (MECHANISMS, GUARANTEES):
         names = {"enum": _spellings(register)}
         options = {name: {"description": option.meaning} for name, option in register.options.items()}
-        properties = {register.kind: names} | options | words
-        named.append(
-            {
-                "type": "object",
-                "properties": properties,
-                "required": [register.kind],
-                "additionalProperties": False,
-            }
-        )
-    many = {
-        "type": "object",
-        "properties": {"parts": {"type": "array", "items": {"oneOf": named}, "minItems": 1}, "text": KINDS["text"]},
-        "required": ["parts"],
-        "additionalProperties": False,
-    }
+        named.append(_object({register.kind: names} | options | words, register.kind))
+    listed = {"type": "array", "items": {"oneOf": named}, "minItems": 1}
+    many = _object({"parts": listed, "text": KINDS["text"]}, "parts")
     kinds = {
         register.kind: {
             "type": "object",
@@ -134,12 +120,7 @@ def _release() -> dict[str, Any]:
         }
         for register in (QUERIES, NOISES)
     }
-    query = {
-        "type": "object",
-        "properties": {"data": KINDS["file"], "universe": {"type": ["object", "string"]}}
-        | kinds
-        | {"prior": {"type": "string"}, "interval": {"type": "array"}, "ends": {"type": "string"}},
-        "required": ["data", "query", "universe", "noise"],
-        "additionalProperties": False,
-    }
+    ways = {"prior": {"type": "string"}, "interval": {"type": "array"}, "ends": {"type": "string"}}
+    given = {"data": KINDS["file"], "universe": {"type": ["object", "string"]}} | kinds | ways
+    query = _object(given, "data", "query", "universe", "noise")
     return {"oneOf": [*named, many, query]}

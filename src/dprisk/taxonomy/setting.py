@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,9 @@ from dprisk.mechanisms import Mechanism
 from dprisk.release_files import ReleaseFile, release_of
 from dprisk.surveys import Survey
 from dprisk.tables import encode, natural, rows_of
-from dprisk.taxonomy.keys import MOST_COUNTED, PART_WORDS
+from dprisk.taxonomy.keys import PART_WORDS
 from dprisk.taxonomy.model import ThreatModel, Universe
+from dprisk.taxonomy.reading import whole_number
 from dprisk.threat.prior import Prior
 
 MOST_RECORDS = 2_000_000
@@ -129,19 +131,15 @@ def _is_there(section: Section, key: str) -> bool:
     return any((folder / str(section.given[key])).is_file() for folder in folders)
 
 
-class _placed:
+@contextmanager
+def _placed(section: Section, *keys: str) -> Iterator[None]:
     """Puts the place before what the library refuses."""
-
-    def __init__(self, section: Section, *keys: str) -> None:
-        self.section, self.keys = section, keys
-
-    def __enter__(self) -> None:
-        """Nothing to do."""
-
-    def __exit__(self, _: object, problem: BaseException | None, __: object) -> None:
-        placed = isinstance(problem, InputFileError) and str(problem).startswith(str(self.section.document.path))
-        if isinstance(problem, DpriskError) and not placed:
-            raise InputFileError(f"{self.section.where(*self.keys)}: {problem}") from problem
+    try:
+        yield
+    except DpriskError as problem:
+        if isinstance(problem, InputFileError) and str(problem).startswith(str(section.document.path)):
+            raise
+        raise InputFileError(f"{section.where(*keys)}: {problem}") from problem
 
 
 def _from_prior(universe: Universe, section: Section) -> Records:
@@ -210,7 +208,7 @@ def _from_marginals(section: Section) -> Records:
 def _made(part: Section, records: Records) -> tuple[Any, Any, str | None, str]:
     """A mechanism or guarantee of the catalogue: itself, what is calibrated, the column that it sees, and words."""
     entry, options = _named(part)
-    column, times = part.given.get("column"), _times(part)
+    column, times = part.given.get("column"), whole_number(part, "times") if "times" in part.given else 1
     with _placed(part):
         told = records_of(_seen_prior(part, records), entry)
         made = entry.make(options, told)
@@ -241,13 +239,6 @@ def _files(part: Section, entry: Entry) -> dict[str, Path]:
     """The options of an entry that name files, looked up."""
     named = (option.name for option in entry.options if option.kind is Path)
     return {name: part.file(name) for name in named if name in part.given}
-
-
-def _times(part: Section) -> int:
-    times = part.given.get("times", 1)
-    if not isinstance(times, int) or isinstance(times, bool) or not 1 <= times <= MOST_COUNTED["times"]:
-        part.refuse(f"is a whole number from 1 to {MOST_COUNTED['times']:,}, got {times!r:.60}.", "times")
-    return int(times)
 
 
 def _seen_prior(part: Section, records: Records) -> Prior:

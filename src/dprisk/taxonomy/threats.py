@@ -21,15 +21,17 @@ def facing(model: ThreatModel, setting: Setting, attacker: Attacker, goal: str) 
         try:
             threat.prior.find(attacker.target)
         except DpriskError as problem:
-            _refuse(model, attacker, "target", f"is not among the records: {problem}")
+            model.refuse(attacker, "target", f"is not among the records: {problem}")
     return threat
 
 
 def _threat(model: ThreatModel, setting: Setting, attacker: Attacker, goal: str) -> Threat:
-    records, knows = setting.records, attacker.knows if isinstance(attacker.knows, tuple) else ()
+    records, knows = setting.records, attacker.known_columns
     try:
         if goal == "membership":
-            return Threat(records.prior, "all") if setting.column is None else _of_answers(setting)
+            if setting.column is not None:  # who knows an answer of a survey asks whether it was given
+                return records.survey(setting.column, "all").threat()
+            return Threat(records.prior, "all")
         if setting.column is not None:
             within = attacker.within
             if isinstance(within, Mapping):
@@ -40,12 +42,7 @@ def _threat(model: ThreatModel, setting: Setting, attacker: Attacker, goal: str)
         known = Knowledge.columns(records.table or {}, knows) if knows else "none"
         return Threat(records.prior, known, _success(records, attacker, knows))
     except DpriskError as problem:
-        return _refuse(model, attacker, "name", f"does not fit the records: {problem}")
-
-
-def _of_answers(setting: Setting) -> Threat:
-    """Who knows the answer of a survey and asks whether it was given."""
-    return setting.records.survey(setting.column or "", "all").threat()
+        model.refuse(attacker, "name", f"does not fit the records: {problem}")
 
 
 def _success(records: Records, attacker: Attacker, knows: tuple[str, ...]) -> Success:
@@ -65,23 +62,16 @@ def _require_columns(model: ThreatModel, setting: Setting, attacker: Attacker) -
     """Refuse columns that the records do not have, and such as the release says nothing of."""
     columns = setting.records.columns
     held = ", ".join(columns) or "none: the universe is a list of records, not a table"
-    knows = attacker.knows if isinstance(attacker.knows, tuple) else ()
+    knows = attacker.known_columns
     near = tuple(attacker.within) if isinstance(attacker.within, Mapping) else ()
     for key, names in (("knows", knows), ("wants", attacker.wants), ("within", near)):
         for name in names:
             if name not in columns:
-                _refuse(model, attacker, key, f"names {name!r}, which is no column of the records ({held}).")
+                model.refuse(attacker, key, f"names {name!r}, which is no column of the records ({held}).")
     if setting.column is not None:
         if setting.column in knows:
-            _refuse(model, attacker, "knows", f"names {setting.column}, which is what the release randomises.")
+            model.refuse(attacker, "knows", f"names {setting.column}, which is what the release randomises.")
         if attacker.wants not in ((), (setting.column,)):
-            _refuse(model, attacker, "wants", f"is {setting.column}: the release tells of no other column.")
+            model.refuse(attacker, "wants", f"is {setting.column}: the release tells of no other column.")
     if knows and set(knows) == set(columns):
-        _refuse(model, attacker, "knows", "names all columns, so that nothing is left to guess.")
-
-
-def _refuse(model: ThreatModel, attacker: Attacker, key: str, told: str) -> Threat:
-    assert model.section is not None
-    number = model.attackers.index(attacker)
-    own = key in model.section.given["attacker"][number]
-    model.section.inner("attacker", number).refuse(f"({attacker.name}) {told}", *([key] if own else []))
+        model.refuse(attacker, "knows", "names all columns, so that nothing is left to guess.")
