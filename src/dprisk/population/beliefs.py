@@ -16,9 +16,10 @@ from this; the average of the chances is the belief, and the guess that is right
 there is. (Marginals of known columns only are left out; what they would add is the same for all candidates.)
 
 Where there is little noise, one record alone can hardly change: its old count would be missing, its new one too many.
-Two records that exchange their secrets leave most counts as they are. So pairs try that between the draws, and do it
-with chance min(1, e^gain), gain being what it adds to the logarithm above (the rule of Metropolis). Where there is next
-to no noise, the first sweeps pretend that there is more, so that a start which almost fits can come apart once more.
+Two records that exchange their secrets leave most counts as they are. So between the draws it is drawn for pairs, too,
+which of the two is which: they exchange with chance 1 / (1 + e^-gain), the gain being that of the logarithm above. (By
+the rule of Metropolis two that are alike would always exchange, and the next time back.) Where there is next to no
+noise, the first sweeps pretend that there is more, so that a start which almost fits can come apart once more.
 """
 
 from collections.abc import Callable
@@ -158,19 +159,19 @@ class _Sampler:
         support = self.support[pair, new] - self.support[pair, at]
         weight = self.log_weight[pair, new] - self.log_weight[pair, at]
         gain = weight.sum(axis=1) + self.precision * (support.sum(axis=1) + fewer.sum(axis=1))
-        done = possible & (np.log(self.rng.random(self.chains)) < gain)
+        done = possible & (self.rng.logistic(size=self.chains) < gain)
         for record, places in zip(pair, new.T, strict=True):
             self.at[done, record] = places[done]
             self.state[done, record] = self.hot[record, places[done]]
 
 
 def _places(secrets: IntArray) -> tuple[IntArray, IntArray]:
-    """A number for each candidate, the same for the same unknown columns; where a record lists each, or -1."""
+    """A number for each candidate, the same for the same unknown columns; where a record lists each first, or -1."""
     people, width, columns = secrets.shape
     _, same = np.unique(secrets.reshape(-1, columns), axis=0, return_inverse=True)
     same = same.reshape(people, width)
     place = np.full((people, int(same.max()) + 1), -1)
-    place[np.arange(people)[:, None], same] = np.arange(width)
+    place[np.arange(people)[:, None], same[:, ::-1]] = np.arange(width)[::-1]
     return same, place
 
 
