@@ -17,7 +17,7 @@ from dprisk.cli.commands import command
 from dprisk.datasets import CodedTable
 from dprisk.errors import InputFileError, ParameterError, PriorError, TooLargeError
 from dprisk.population.beliefs import beliefs_after
-from dprisk.population.candidates import candidates
+from dprisk.population.candidates import Candidates, candidates
 from dprisk.population.marginals import NoisyMarginals, groups_of, noise_for, publish
 from dprisk.population.networks import Network
 from dprisk.population.rebuilding import Rebuilt, rebuild
@@ -225,9 +225,8 @@ def test_the_noise_is_that_of_all_marginals_together() -> None:
 # --- the prior-aware attack ---
 
 
-def posterior_by_hand(published: NoisyMarginals, rows: IntArray, law: Network, unknown: list[int]) -> FloatArray:
+def posterior_by_hand(published: NoisyMarginals, listed: Candidates) -> FloatArray:
     """For each record the chances of its candidates: every table written out, its counts made, its density taken."""
-    listed = candidates(chances(law), rows, SIZES, unknown)
     people, width = listed.prior.shape
     found = np.zeros((people, width))
     for choice in itertools.product(range(width), repeat=people):
@@ -238,7 +237,7 @@ def posterior_by_hand(published: NoisyMarginals, rows: IntArray, law: Network, u
             for row in table:
                 exact[tuple(row[list(group)])] += 1
             distance += ((counts - exact) ** 2).sum()
-        weight = math.exp(-distance / (2 * published.noise**2)) * listed.prior[range(people), choice].prod()
+        weight = math.exp(-distance / (2 * published.noise**2)) * listed.weight[range(people), choice].prod()
         found[range(people), choice] += weight
     return np.asarray(found / found.sum(axis=1, keepdims=True))
 
@@ -251,11 +250,46 @@ def test_beliefs_are_the_posterior(unknown: list[int], people: int, ways: int, n
     law, rng = network(5), np.random.default_rng(6)
     rows = law.draw(people, rng)
     published = publish(rows, SIZES, unknown, ways, noise, rng)
-    expected = posterior_by_hand(published, rows, law, unknown)
     listed = candidates(chances(law), rows, SIZES, unknown)
+    expected = posterior_by_hand(published, listed)
     found = beliefs_after(published, listed, rng, sweeps=1500, chains=8)
     np.testing.assert_allclose(found, expected, atol=0.015)
     assert np.abs(expected - listed.prior).max() > 0.05  # the marginals did tell something
+
+
+@pytest.mark.slow
+def test_beliefs_are_the_posterior_where_lists_differ_and_some_stand_for_others() -> None:
+    """Records that list other candidates, some drawn twice: exchanges are possible between some of them only."""
+    law, rng = network(5), np.random.default_rng(7)
+    rows = law.draw(3, rng)
+    published = publish(rows, SIZES, [1, 3], 3, 1.0, rng)
+    listed = candidates(law, rows, SIZES, [1, 3], 5, rng)
+    codes = [row[weights > 0].tolist() for row, weights in zip(listed.secrets @ [4, 1], listed.weight, strict=True)]
+    assert any(len(set(row)) < len(row) for row in codes)
+    assert len({frozenset(row) for row in codes}) > 1
+    assert len(set(codes[0]) & set(codes[1])) > 1
+    found = beliefs_after(published, listed, rng, sweeps=1500, chains=8)
+    own = np.divide(listed.prior, listed.weight, out=np.zeros_like(listed.prior), where=listed.weight > 0)
+    np.testing.assert_allclose(found, own * posterior_by_hand(published, listed), atol=0.015)
+
+
+@pytest.mark.parametrize("noise", [0.3, 0.15])
+def test_people_whom_counts_cannot_tell_apart_exchange(noise: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two people alike in what is known, with other secrets: either may be who, and one alone cannot change.
+
+    With the weaker noise sampling begins melted, too. (mu is 8 and 16.)
+    """
+    law, rng = network(5), np.random.default_rng(6)
+    rows = np.array([[0, 0, 0, 1], [0, 0, 0, 3], [1, 2, 1, 3]])
+    published = publish(rows, SIZES, [3], 3, noise, rng)
+    listed = candidates(chances(law), rows, SIZES, [3])
+    expected = posterior_by_hand(published, listed)
+    assert 0.1 < expected[0, 1] < 0.9
+    found = beliefs_after(published, listed, rng, start=rows)
+    np.testing.assert_allclose(found, expected, atol=0.1)
+    monkeypatch.setattr("dprisk.population.beliefs.ALONE", math.inf)
+    stuck = beliefs_after(published, listed, rng, start=rows)
+    assert np.abs(stuck - expected).max() > 0.2
 
 
 def test_of_one_record_the_posterior_is_exact() -> None:
@@ -264,7 +298,7 @@ def test_of_one_record_the_posterior_is_exact() -> None:
     published = publish(rows, SIZES, [1, 3], 3, 2.0, rng)
     listed = candidates(chances(law), rows, SIZES, [1, 3])
     found = beliefs_after(published, listed, rng, sweeps=4, chains=1)
-    np.testing.assert_allclose(found, posterior_by_hand(published, rows, law, [1, 3]), rtol=1e-6)
+    np.testing.assert_allclose(found, posterior_by_hand(published, listed), rtol=1e-6)
 
 
 # --- the relaxed projection ---

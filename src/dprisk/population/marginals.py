@@ -31,6 +31,11 @@ class NoisyMarginals:
     counts: tuple[FloatArray, ...]
     noise: float
 
+    @property
+    def mu(self) -> float:
+        """They are one Gaussian mechanism together, of this mu, when one person's row is replaced."""
+        return sqrt(2 * len(self.groups)) / self.noise
+
     def support(self, rows: IntArray) -> FloatArray:
         """For each row the sum of the noisy counts of the cells that it falls into."""
         found = np.zeros(len(rows))

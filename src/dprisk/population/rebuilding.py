@@ -25,7 +25,7 @@ LEVELS = (0.05, 0.5, 0.95)  # the confidences of the bounds
 MOST_CANDIDATES = 150  # rows that a record may be, likeliest first; draws from the rest stand for it
 MOST_COMPARED = 2000  # ways to fill in a record, where guesses may be off by a distance
 ROUNDING = 1e-9  # what chances of rows may have lost in floats, and more
-STUCK = 12.0  # of mu, beyond which the marginals tell so much that Gibbs sampling gets stuck in the first good fit
+SWEEPS = 60  # of Gibbs sampling; twice as many where mu is above 1, and records depend on each other more
 
 Tell = Callable[[int, int, str], None]  # how many tables are done, how many are planned, and what is known by now
 
@@ -62,8 +62,7 @@ class Rebuilt(Answer):
     `prior_alone`, `relaxed_projection` and `prior_aware` are mean numbers of records with all secret columns right, of
     `people`. The relaxed projection stops in each table where it did best in the others. `most` has, for each
     confidence, the number of records that no attacker exceeds, in the table where it is largest; `most_by_pair` is the
-    same from (epsilon, delta) alone, whatever the mechanism. Where there is next to no noise (epsilon beyond about 100)
-    the prior-aware attack takes the guesses of the relaxed projection at its end.
+    same from (epsilon, delta) alone, whatever the mechanism.
     """
 
     secret: tuple[str, ...]
@@ -213,7 +212,7 @@ def rebuild(
     law = prior if prior is not None else Network.fit(table.rows, table.sizes)
     marginals = len(groups_of(table.sizes, unknown, ways))
     noise = noise_for(epsilon, delta, marginals)
-    game = _Game(table.sizes, unknown, law, people, ways, within, noise, sqrt(2 * marginals) / noise)
+    game = _Game(table.sizes, unknown, law, people, ways, within, noise)
     tallies = []
     for number, stream in enumerate(np.random.SeedSequence(as_whole("seed", seed, 0)).spawn(runs)):
         tallies.append(game.play(np.random.default_rng(stream)))
@@ -234,7 +233,6 @@ class _Game:
     ways: int
     within: float
     noise: float
-    mu: float
 
     def play(self, rng: np.random.Generator) -> Tally:
         """Draw a table, publish it, attack it, and note what could be guessed beforehand."""
@@ -244,15 +242,13 @@ class _Game:
         alone, kappas = listed.best(listed.prior, self.within)
         relaxed = relaxed_projection(published, listed, STOPS)
         right = [self._right_rows(rows, truth) for rows in relaxed]
-        aware = right[-1]
-        if self.mu <= STUCK:
-            beliefs = beliefs_after(published, listed, rng, start=relaxed[-1])
-            aware = self._right(listed, listed.best(beliefs, self.within)[0], truth)
+        sweeps = SWEEPS if published.mu <= 1 else 2 * SWEEPS
+        beliefs = beliefs_after(published, listed, rng, start=relaxed[-1], sweeps=sweeps)
         distinct = listed.prior if listed.complete else listed.prior[:, :MOST_CANDIDATES]
         return Tally(
             prior=self._right(listed, alone, truth),
             relaxed=tuple(right),
-            aware=aware,
+            aware=self._right(listed, listed.best(beliefs, self.within)[0], truth),
             baselines=np.minimum(kappas * (1 + ROUNDING), 1.0),
             collisions=np.minimum((distinct**2).sum(axis=1), 1.0) * (1 - ROUNDING),
         )
