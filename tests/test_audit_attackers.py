@@ -87,6 +87,23 @@ def test_a_rare_value_is_found_among_many_that_tell_by_luck() -> None:
         assert report.witnesses[0].what == "the output is 0.37"
 
 
+def one_in_ten_fails(records: IntArray, rng: np.random.Generator) -> FloatArray:
+    """Randomised response over ten records; record 1 gives NaN in one of a hundred runs."""
+    kept = rng.random(records.size) < np.expm1(1) / (np.expm1(1) + 10)
+    outputs = np.where(kept, records, rng.integers(10, size=records.size)).astype(float)
+    outputs[(records == 1) & (rng.random(records.size) < 0.01)] = np.nan
+    return outputs
+
+
+@pytest.mark.slow
+def test_a_rare_leak_of_one_record_among_ten_is_found() -> None:
+    """About twenty of 20,000 runs tell: they must be noticed early, and be looked for in all runs."""
+    target = as_target(one_in_ten_fails, range(10), batch=True)
+    reports = [audit(target, 1.0, runs=20_000, alpha=1e-3, seed=seed) for seed in range(20)]
+    found = [report.witnesses[0].what for report in reports if report.verdict == "violated"]
+    assert found.count("the output is NaN") >= 19
+
+
 @pytest.mark.parametrize(("pilot", "again", "needed"), [(300, 2, 12), (0, 4, 3), (40, 1, 1)])
 def test_the_smallest_disclosure_is_that_of_simulated_audits(pilot: int, again: int, needed: int) -> None:
     rounds, suspects, trials, rng = [1000, 3000, 12_000], 5, 20_000, np.random.default_rng(0)
