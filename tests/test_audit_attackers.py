@@ -177,6 +177,14 @@ def test_what_coverage_says_would_have_been_found_is_found() -> None:
     assert found >= 19
 
 
+def of_two_lengths(record: int, rng: np.random.Generator) -> tuple[int, ...]:
+    return tuple(rng.integers(4, size=int(rng.integers(2, 4))).tolist())
+
+
+def test_which_length_is_commonest_may_change_from_block_to_block() -> None:
+    assert audit(of_two_lengths, 1.0, records=[0, 1], runs=10_000).verdict == "consistent with the claim"
+
+
 # --- leaks that hide in names, words and single entries ---
 
 

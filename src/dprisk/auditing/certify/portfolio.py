@@ -94,19 +94,18 @@ class Answers:
     def needed(
         self, name: str, size: int, most: int, epsilon: float, delta: float, alpha: float, anytime: bool
     ) -> int | None:
-        """How many more right answers of one learner, among so many suspects, refute a claim; None if not `most`.
+        """How many more right answers of one learner, among so many suspects, refute a claim; None if `most` do not.
 
         Only that learner's e-value changes, so the others' are computed once.
         """
         if self.refutes(epsilon, delta, alpha, anytime):
             return 1
-        every, weights = (
-            (self._all, self._weights) if anytime else (self._all[1:], [1 / len(self.others)] * len(self.others))
-        )
-        place = list(self.others).index(name) + len(every) - len(self.others)
-        values = np.array(weights) * np.exp(log_e_values(every, epsilon, delta))
-        alone = 1 / (alpha if anytime else (1 - MAIN) * alpha) - np.delete(values, place).sum()
-        enough = math.log(alone / weights[place])
+        every, weights = self._all, np.array(self._weights)
+        if not anytime:  # those who learn have their share of alpha to themselves
+            every, weights, alpha = every[1:], weights[1:] / weights[1:].sum(), (1 - MAIN) * alpha
+        place = len(every) - len(self.others) + list(self.others).index(name)
+        others = np.delete(weights * np.exp(log_e_values(every, epsilon, delta)), place).sum()
+        enough = math.log((1 / alpha - others) / weights[place])
 
         def suffices(right: int) -> bool:
             more = [*self.others[name].values(), Counts(right, right, right, size)]

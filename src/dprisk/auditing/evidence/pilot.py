@@ -37,13 +37,12 @@ class InPieces(Target):
         if self._target.mechanism is not None:
             return self._target.sample(records, rng)
         parts: list[AnyArray] = []
-        planned = self._done + records.size
+        made, planned = 0, self._done + records.size
         with kept:
-            while not parts or self._done < planned:
-                left = records[records.size - (planned - self._done) :]
-                some = left[: min(MOST, max(PIECE, self._done))]
+            while not parts or made < records.size:
+                some = records[made : made + min(MOST, max(PIECE, self._done))]
                 parts.append(self._piece(some, np.random.default_rng(rng.integers(1 << 63))))
-                self._done, self._pieces = self._done + some.size, self._pieces + 1
+                made, self._done, self._pieces = made + some.size, self._done + some.size, self._pieces + 1
                 if self._watch is not None:
                     self._watch(self._done, planned)
         return joined(parts)

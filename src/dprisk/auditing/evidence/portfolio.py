@@ -104,12 +104,11 @@ class Portfolio(Experiment[Answers]):
 
     def reminded(self, past: Past) -> Portfolio:
         """The same with what any one record alone has shown by now."""
-        fresh = [own_looks(past.evenly(suspects), self.low_bits) if known else {} for suspects, known in self._known]
-        return replace(self, learned=tuple(known | own for (_, known), own in zip(self._known, fresh, strict=True)))
-
-    @property
-    def _known(self) -> list[tuple[IntArray, Learned]]:
-        return list(zip(self.sources, self.learned, strict=True))
+        learned = tuple(
+            known | own_looks(past.evenly(suspects), self.low_bits) if known else known
+            for suspects, known in zip(self.sources, self.learned, strict=True)
+        )
+        return replace(self, learned=learned)
 
     @cached_property
     def verbatim(self) -> Verbatim:

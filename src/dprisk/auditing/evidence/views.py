@@ -79,7 +79,7 @@ class Seen:
         looks: dict[Any, Any] = {type(view): np.concatenate([part.tokens(view) for part in parts]) for view in kept}
         for name in ("numbers", "entries") if alike else ():
             found = [part._looks[name] for part in parts if part._looks.get(name) is not None]
-            if len(found) == len(parts):
+            if len(found) == len(parts) and len({look.shape[:-1] for look in found}) == 1:
                 looks[name] = np.concatenate(found, axis=-1)
         return Seen(joined([part.outputs for part in parts]), looks)
 
