@@ -17,6 +17,7 @@ from dprisk import audit
 from dprisk.auditing import as_target
 from dprisk.auditing.certify.counts import Counts
 from dprisk.auditing.certify.portfolio import Answers
+from dprisk.auditing.code.outputs import as_objects
 from dprisk.auditing.evidence.attackers import Lookup, verbatim
 from dprisk.auditing.evidence.counting import counted
 from dprisk.auditing.evidence.coverage import smallest_disclosure
@@ -177,12 +178,12 @@ def test_what_coverage_says_would_have_been_found_is_found() -> None:
     assert found >= 19
 
 
-def of_two_lengths(record: int, rng: np.random.Generator) -> tuple[int, ...]:
-    return tuple(rng.integers(4, size=int(rng.integers(2, 4))).tolist())
-
-
-def test_which_length_is_commonest_may_change_from_block_to_block() -> None:
-    assert audit(of_two_lengths, 1.0, records=[0, 1], runs=10_000).verdict == "consistent with the claim"
+def test_blocks_whose_commonest_length_differs_are_joined() -> None:
+    blocks = [Seen(as_objects([(1, 2)] * 3)), Seen(as_objects([(1, 2, 3)] * 4))]
+    assert [None if block.entries is None else len(block.entries) for block in blocks] == [2, 3]
+    together = Seen.join(blocks)
+    assert together.entries is not None
+    assert together.entries.shape == (3, 7)
 
 
 # --- leaks that hide in names, words and single entries ---
