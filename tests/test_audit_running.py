@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dprisk import GRR, Prior, Threat
+from dprisk import GRR, Laplace, Prior, Threat
 from dprisk.attacks import Report
 from dprisk.auditing import AuditInterrupted, Look, Running, as_target, audit, central
 from dprisk.auditing.code.called import CodeTarget
@@ -207,6 +207,33 @@ def test_an_audit_goes_on_within_its_pilot(tmp_path: Path, monkeypatch: pytest.M
     resumed = audit(quick, 1.0, **given, running=kept)
     assert (pieces.count(250), pieces.count(100)) == (2, 1)  # none of them twice
     assert resumed.tally == audit(quick, 1.0, **given).tally
+
+
+def seldom_text(record: int, rng: np.random.Generator) -> tuple[int, int | str]:
+    """Two numbers that tell something together, the second one rarely a word."""
+    noisy = record + round(rng.laplace(scale=2.0))
+    second = noisy * (1 if rng.random() < 0.5 else -1) + (record if rng.random() < 0.3 else 0)
+    return noisy, "failed" if rng.random() < 0.0004 else second
+
+
+@pytest.mark.parametrize("kept", [2, 5])
+def test_what_was_looked_at_before_does_not_matter_when_an_audit_goes_on(tmp_path: Path, kept: int) -> None:
+    store = tmp_path / "runs"
+    given: dict[str, Any] = {"records": [0, 1, 2], "runs": 20_000, "running": Running(store=store)}
+    whole = audit(seldom_text, 3.0, **given)
+    with sqlite3.connect(store) as file:
+        file.execute("DELETE FROM block WHERE number >= ?", (kept,))
+    file.close()
+    assert audit(seldom_text, 3.0, **given).tally == whole.tally
+
+
+def test_a_family_may_suspect_records_that_no_pilot_run_was_of() -> None:
+    def noisy(record: int, rng: np.random.Generator) -> float:
+        return round(record / 2999 + rng.laplace(), 3)
+
+    report = audit(noisy, 1.5, records=range(3000), runs=600, look=Look(family=Laplace(3000, epsilon=1.0)))
+    assert report.coverage is not None
+    assert report.coverage.smallest is None
 
 
 def quick(record: int, rng: np.random.Generator) -> int:

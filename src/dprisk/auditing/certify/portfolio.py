@@ -100,6 +100,8 @@ class Answers:
         """
         if self.refutes(epsilon, delta, alpha, anytime):
             return 1
+        if name not in self.others:
+            return None
         every, weights = self._all, np.array(self._weights)
         if not anytime:  # those who learn have their share of alpha to themselves
             every, weights, alpha = every[1:], weights[1:] / weights[1:].sum(), (1 - MAIN) * alpha

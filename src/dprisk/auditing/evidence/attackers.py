@@ -35,7 +35,12 @@ from dprisk.auditing.evidence.views import Form, LowBits, Seen, Value, View
 from dprisk.types import BoolArray, FloatArray, IntArray
 
 DOUBTS = (0.1, 1e-3, 1e-6)  # chances that a rate of right answers is taken to be too good, for each token
-TIMES = (2, 4, 8, 16)  # that one record alone has shown a token before it is taken to be its own
+OWN_TIMES = {
+    "": 2,
+    ", 4 times": 4,
+    ", 8 times": 8,
+    ", 16 times": 16,
+}  # that one record alone has shown a token, by grade
 FEW_BINS, MANY_BINS, IN_A_BIN = 32, 512, 40
 PAIR_BINS, COARSE_BINS, MOST_COLUMNS, MOST_SUMMED = 16, 4, 8, 200
 ALONE = ", of one record alone"  # behind the names of rules that go by what no other record has shown
@@ -310,9 +315,9 @@ def _clear(view: View, counts: Counted, bar: Bar, graded: bool) -> Lookup:
 def _alone(view: View, counts: Counted) -> Lookup:
     """Tokens that one record alone has shown."""
     known, named, top, rest = counts
-    times = TIMES if _are_many(view) else TIMES[:1]
-    grade = _grades([(top >= least) & (rest == 0) for least in times])
-    return _graded(Lookup(view, known, named, grade, ["", *(f", {least} times" for least in times[1:])]))
+    times = OWN_TIMES if _are_many(view) else {"": OWN_TIMES[""]}
+    grade = _grades([(top >= least) & (rest == 0) for least in times.values()])
+    return _graded(Lookup(view, known, named, grade, list(times)))
 
 
 def _grades(answered: list[BoolArray]) -> IntArray:

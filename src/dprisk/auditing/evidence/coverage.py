@@ -14,7 +14,7 @@ from dprisk.rounding import significant_up
 from dprisk.types import FloatArray
 
 CHANCE = 0.95  # with which the smallest leak that is told of would have been found
-ALLOWING = 0.98  # the same beside the counts that were seen, since those of another audit are others
+ALLOWING = 0.995  # the same beside the counts that were seen, since those of another audit are others
 STEPS = 12  # of the search for the smallest probability
 
 

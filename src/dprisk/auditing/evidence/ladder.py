@@ -20,7 +20,7 @@ class Ladder:
     """
 
     def __init__(self, edges: FloatArray) -> None:
-        self.edges = edges
+        self.edges = edges = np.asarray(edges, dtype=float)
         self._steps = 0
         if edges.size > FEW:
             with np.errstate(over="ignore"):

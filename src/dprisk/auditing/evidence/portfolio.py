@@ -17,7 +17,7 @@ from dprisk.auditing.certify.counts import Counts
 from dprisk.auditing.certify.portfolio import Answers
 from dprisk.auditing.evidence.attackers import (
     ALONE,
-    TIMES,
+    OWN_TIMES,
     Bar,
     Learned,
     Past,
@@ -230,7 +230,7 @@ class Portfolio(Experiment[Answers]):
         def smallest(suspects: IntArray, share: float) -> float | None:
             size, mine = suspects.size, [int(runs * share) for runs in rounds]
             found = []
-            for times, word in zip(TIMES, self.learned[0][OWN].grades, strict=True):
+            for word, times in OWN_TIMES.items():
                 needed = tally.needed(OWN + word, size, sum(mine), claim.epsilon, claim.delta, alpha, anytime)
                 found.append(smallest_disclosure(mine, size, int(before[suspects].min()), times, needed))
             return min((least for least in found if least is not None), default=None)

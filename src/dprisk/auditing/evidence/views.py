@@ -71,15 +71,18 @@ class Seen:
 
     @staticmethod
     def join(parts: Sequence[Seen]) -> Seen:
-        """One after the other. Outputs of other kinds become objects, whose entries and numbers are taken anew."""
+        """One after the other, as if they had been looked at together.
+
+        The entries of objects are taken anew: how one is seen depends on the others.
+        """
         if len(parts) == 1:
             return parts[0]
-        alike = len({(part.outputs.dtype.kind, part.outputs.shape[1:]) for part in parts}) == 1
         kept = [view for view in (Value(), Form(), LowBits()) if any(type(view) in part._looks for part in parts)]
         looks: dict[Any, Any] = {type(view): np.concatenate([part.tokens(view) for part in parts]) for view in kept}
-        for name in ("numbers", "entries") if alike else ():
+        kinds = {(part.outputs.dtype.kind, part.outputs.shape[1:]) for part in parts}
+        for name in ("numbers", "entries") if len(kinds) == 1 and "O" not in kinds.pop()[0] else ():
             found = [part._looks[name] for part in parts if part._looks.get(name) is not None]
-            if len(found) == len(parts) and len({look.shape[:-1] for look in found}) == 1:
+            if len(found) == len(parts):
                 looks[name] = np.concatenate(found, axis=-1)
         return Seen(joined([part.outputs for part in parts]), looks)
 
