@@ -27,7 +27,8 @@ from dprisk.errors import InputFileError, require
 from dprisk.types import IntArray
 
 BLOCK = 10_000  # runs of a known mechanism in a block
-CALLS = 1000  # runs of unknown code in a block at least, and those whose outputs are held at once
+CALLS = 1000  # runs of unknown code in a block at least, and those that are judged at once
+FEW = 250  # outputs that are held before they become an array: of more Python looks for garbage, which takes longer
 MOST_CALLS = 10_000  # the same at most
 PARTS = 20  # blocks to share out and to record, unless they would be smaller or larger than that
 LOOKS = 100  # runs of unknown code in a block if the audit may end at each
@@ -55,7 +56,7 @@ class Plan:
         """The plan for an audit. The blocks depend on what is audited and how, not on who runs them."""
         target, design = setup.drawn or (setup.target, setup.design)
         block = block_size(setup.target, terms.runs, terms.anytime)
-        return cls(target, design, terms.runs, block, terms.seed, _step(target, block))
+        return cls(target, design, terms.runs, block, terms.seed, _step(target, block, design.learns))
 
     @property
     def blocks(self) -> int:
@@ -224,10 +225,10 @@ def block_size(target: Target, runs: int, anytime: bool) -> int:
     return CALLS if target.batch else min(MOST_CALLS, max(CALLS, runs // PARTS))
 
 
-def _step(target: Target, block: int) -> int:
+def _step(target: Target, block: int, joined_again: bool) -> int:
     """How many runs of a block to make at once: of code that is called some, of a mechanism what fits."""
     if target.mechanism is None:
-        return min(block, CALLS)
+        return min(block, FEW if joined_again else CALLS)
     return max(1, min(block, HELD // _bytes(target.sample(np.array([0]), np.random.default_rng(0)))))
 
 
