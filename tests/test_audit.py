@@ -9,12 +9,7 @@ import numpy as np
 import pytest
 
 from dprisk import ApproxDP
-from dprisk.auditing import (
-    AuditReport,
-    Look,
-    Running,
-    audit,
-)
+from dprisk.auditing import AuditReport, Look, Running, audit
 from dprisk.auditing.certify.anytime import log_e_value
 from dprisk.auditing.certify.counts import Counts
 from dprisk.auditing.certify.portfolio import Answers

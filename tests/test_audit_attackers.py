@@ -155,6 +155,12 @@ def test_a_ladder_tells_what_bisecting_tells(edges: list[float], numbers: list[f
     assert np.array_equal(Ladder(rungs).places(some), np.searchsorted(rungs, some))
 
 
+def test_a_ladder_of_narrow_floats_tells_what_bisecting_tells() -> None:
+    edges: Any = np.linspace(-3, 3, 50, dtype=np.float16)
+    some = np.linspace(-4, 4, 999)
+    assert np.array_equal(Ladder(edges).places(some), np.searchsorted(edges, some))
+
+
 @pytest.mark.parametrize("size", [10, 100, 5000])
 def test_a_ladder_of_quantiles_tells_what_bisecting_tells(size: int) -> None:
     rng = np.random.default_rng(0)

@@ -12,30 +12,11 @@ import numpy as np
 import pytest
 
 from dprisk import ApproxDP
-from dprisk.auditing import (
-    Look,
-    Running,
-    as_target,
-    audit,
-    audit_recorded,
-    recorded,
-)
+from dprisk.auditing import Look, Running, as_target, audit, audit_recorded, recorded
 from dprisk.cli.audit import _records
 from dprisk.errors import AuditedCodeError, InputFileError, ParameterError
-from dprisk.mechanisms import (
-    GRR,
-    Gaussian,
-    Laplace,
-)
-from tests.audited import (
-    Code,
-    Rng,
-    fails_in_a_worker,
-    half_the_noise,
-    hangs_in_a_worker,
-    laplace,
-    same,
-)
+from dprisk.mechanisms import GRR, Gaussian, Laplace
+from tests.audited import Code, Rng, fails_in_a_worker, half_the_noise, hangs_in_a_worker, laplace, same
 from tests.typed import run
 
 # --- faults of the audited code ---

@@ -12,21 +12,11 @@ from typing import Any
 
 import pytest
 
-from dprisk.auditing import (
-    AuditInterrupted,
-    Running,
-    audit,
-)
+from dprisk.auditing import AuditInterrupted, Running, audit
 from dprisk.auditing.certify.counts import Counts
 from dprisk.errors import InputFileError
-from dprisk.mechanisms import (
-    GRR,
-)
-from tests.audited import (
-    Rng,
-    laplace,
-    same,
-)
+from dprisk.mechanisms import GRR
+from tests.audited import Rng, laplace, same
 
 SLOW = """
 import time

@@ -9,19 +9,11 @@ from typing import Any
 
 import pytest
 
-from dprisk.auditing import (
-    Look,
-    Running,
-    as_target,
-    audit,
-)
+from dprisk.auditing import Look, Running, as_target, audit
 from dprisk.auditing.running import plan
 from dprisk.auditing.running.workers import RETRIES
 from dprisk.errors import AuditedCodeError, TargetError
-from dprisk.mechanisms import (
-    GRR,
-    OUE,
-)
+from dprisk.mechanisms import GRR, OUE
 from tests.audited import dies, dies_once, global_noise, half_the_noise, laplace, same
 
 
