@@ -21,7 +21,7 @@ from dprisk.auditing.code.outputs import as_objects
 from dprisk.auditing.evidence.attackers import Lookup, verbatim
 from dprisk.auditing.evidence.counting import counted
 from dprisk.auditing.evidence.coverage import smallest_disclosure
-from dprisk.auditing.evidence.ladder import Ladder
+from dprisk.auditing.evidence.places import Ladder
 from dprisk.auditing.evidence.views import NOTHING, Seen, Value
 from dprisk.types import FloatArray, IntArray
 
@@ -44,22 +44,26 @@ def test_tokens_are_counted_as_one_by_one(runs: list[tuple[int, int]]) -> None:
 @given(st.dictionaries(st.one_of(SMALL, LARGE), st.integers(0, 4)), st.lists(TOKENS, min_size=1))
 def test_a_lookup_names_what_its_token_stands_for(known: dict[int, int], outputs: list[int]) -> None:
     tokens = np.array(sorted(known), dtype=np.int64)
-    rule = Lookup(Value(), tokens, np.array([known[token] for token in sorted(known)], dtype=np.int64))
+    named = np.array([known[token] for token in sorted(known)], dtype=np.int64)
+    rule = Lookup(Value(), tokens, named, np.ones_like(named))
     found = rule.answers(Seen(np.array(outputs, dtype=np.int64))).tolist()
     assert found == [known.get(output, -1) for output in outputs]
 
 
 @given(
-    st.dictionaries(SMALL, st.tuples(st.integers(0, 2), st.integers(0, 3)), min_size=1),
+    st.dictionaries(SMALL, st.tuples(st.integers(0, 2), st.sets(st.integers(0, 3), min_size=1)), min_size=1),
     st.lists(st.tuples(TOKENS, st.integers(0, 2)), min_size=1),
 )
-def test_every_grade_counts_its_own_answers(known: dict[int, tuple[int, int]], runs: list[tuple[int, int]]) -> None:
+def test_every_grade_counts_its_own_answers(
+    known: dict[int, tuple[int, set[int]]], runs: list[tuple[int, int]]
+) -> None:
     tokens = np.array(sorted(known), dtype=np.int64)
-    named, grade = (np.array([known[token][part] for token in sorted(known)], dtype=np.int64) for part in range(2))
-    rule = Lookup(Value(), tokens, named, grade, ["", "2", "3", "4"])
+    named = np.array([known[token][0] for token in sorted(known)], dtype=np.int64)
+    grades = {str(place): np.array([place in known[token][1] for token in sorted(known)]) for place in range(4)}
+    rule = Lookup.with_grades(Value(), (tokens, named, named, named), grades)
     outputs, targets = (np.array(part, dtype=np.int64) for part in zip(*runs, strict=True))
     for place, counts in enumerate(rule.fared(Seen(outputs), targets)):
-        told = [(known[output][0], target) for output, target in runs if output in known and known[output][1] >= place]
+        told = [(known[output][0], target) for output, target in runs if output in known and place in known[output][1]]
         assert counts == (len(told), sum(name == target for name, target in told))
         answers = rule.at(place).answers(Seen(outputs))
         assert (int(np.count_nonzero(answers >= 0)), int(np.count_nonzero(answers == targets))) == counts
@@ -108,7 +112,7 @@ def test_a_rare_leak_of_one_record_among_ten_is_found() -> None:
 @pytest.mark.parametrize(("pilot", "again", "needed"), [(300, 2, 12), (0, 4, 3), (40, 1, 1)])
 def test_the_smallest_disclosure_is_that_of_simulated_audits(pilot: int, again: int, needed: int) -> None:
     rounds, suspects, trials, rng = [1000, 3000, 12_000], 5, 20_000, np.random.default_rng(0)
-    least = smallest_disclosure(rounds, suspects, pilot, again, needed)
+    least = smallest_disclosure(rounds, suspects, pilot, {again: needed, again + 1: 10 * needed + 90})
     assert least is not None
     seen, right = rng.binomial(pilot, least, size=trials), np.zeros(trials)
     for runs in rounds:
@@ -119,9 +123,9 @@ def test_the_smallest_disclosure_is_that_of_simulated_audits(pilot: int, again: 
 
 
 def test_no_disclosure_is_found_with_too_few_answers_or_runs() -> None:
-    assert smallest_disclosure([1000], 5, 300, 2, None) is None
-    assert smallest_disclosure([], 5, 300, 2, 1) is None
-    assert smallest_disclosure([1000], 5, 0, 2, 1) is None  # nothing was learned before the only round
+    assert smallest_disclosure([1000], 5, 300, {}) is None
+    assert smallest_disclosure([], 5, 300, {2: 1}) is None
+    assert smallest_disclosure([1000], 5, 0, {2: 1}) is None  # nothing was learned before the only round
 
 
 @pytest.mark.parametrize("anytime", [False, True])
@@ -134,12 +138,11 @@ def test_so_many_right_answers_are_needed_and_not_one_less(anytime: bool, delta:
     def with_more(right: int) -> Answers:
         return tally + Answers(0, Counts(0, 0, 0, 2), {"two": {5: Counts(right, right, right, 5)}})
 
-    needed = tally.needed("two", 5, 1000, *claim)
-    assert needed is not None
+    needed = tally.needed(["two", "three"], 5, 1000, *claim)["two"]
     assert with_more(needed).refutes(*claim)
     assert not with_more(needed - 1).refutes(*claim)
-    assert tally.needed("two", 5, needed - 1, *claim) is None
-    assert with_more(needed).needed("one", 2, 1000, *claim) == 1  # refuted as it is
+    assert tally.needed(["two"], 5, needed - 1, *claim) == {}
+    assert with_more(needed).needed(["one"], 2, 1000, *claim) == {"one": 1}  # refuted as it is
 
 
 @given(

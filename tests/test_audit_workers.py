@@ -7,7 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
+from hypothesis import strategies as st
 
 from dprisk.auditing import Look, Running, as_target, audit
 from dprisk.auditing.running import plan
@@ -115,10 +117,19 @@ def test_code_that_cannot_be_sent_says_so() -> None:
 
 def test_blocks_grow_with_the_runs_planned_and_with_nothing_else() -> None:
     code = as_target(laplace, 2)
-    sizes = [plan.block_size(code, runs, False) for runs in (10, 20_000, 100_000, 10_000_000)]
-    assert sizes == [1000, 1000, 5000, 10_000]
-    assert plan.block_size(code, 10_000_000, True) == 100
-    assert plan.block_size(as_target(lambda records: records, 2, batch=True), 10_000_000, False) == 1000
+    sizes = [plan.block_sizes(code, runs, False) for runs in (10, 20_000, 100_000, 10_000_000)]
+    assert sizes == [(1000, 1000), (1000, 1000), (5000, 10_000), (10_000, 20_000)]
+    assert plan.block_sizes(code, 10_000_000, True) == (100, 100)
+    assert plan.block_sizes(as_target(lambda records: records, 2, batch=True), 10_000_000, False) == (1000, 1000)
+
+
+@hypothesis.given(st.integers(1, 10**7), st.integers(1, 10_000), st.integers(1, 2), st.booleans())
+def test_every_run_is_in_one_block(runs: int, block: int, times: int, learns: bool) -> None:
+    rounds = list(plan._rounds(runs, block, times * block, learns))
+    numbers = [number for part in rounds for number in part.numbers]
+    assert numbers == list(range(len(numbers)))
+    assert sum(part.count(number) for part in rounds for number in part.numbers) == runs
+    assert all(part.count(number) > 0 for part in rounds for number in part.numbers)
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from dprisk import OLH, OUE, SUE, SubsetSelection
 from dprisk.auditing import as_target
 from dprisk.auditing.evidence.scores import KnownScorer, leads
 from dprisk.auditing.evidence.suspects import Wanted, known_design
-from dprisk.auditing.running.plan import Plan
+from dprisk.auditing.running.plan import Plan, Round
 from dprisk.mechanisms.base import Mechanism
 from dprisk.mechanisms.local.bits import draw_bits
 
@@ -64,6 +64,6 @@ def test_a_block_is_counted_whole_however_many_runs_are_held_at_once() -> None:
     target, rng = as_target(mechanism), np.random.default_rng(0)
     design = known_design(KnownScorer(mechanism), Wanted(10_000, 0.01, 0.0), rng)
     for step in (7, 1000, 10_000):
-        counts = Plan(target, design, 2500, 1000, 1, step).run(2).tally
+        counts = Plan(target, design, (Round(2500, 1000),), 1, step).run(2).tally
         assert counts.runs == 500
         assert 0 < counts.correct <= counts.answered <= 500

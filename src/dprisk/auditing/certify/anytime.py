@@ -6,6 +6,7 @@ The setting is that of `counts`. Looking after every run and stopping whenever o
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 
 import numpy as np
@@ -43,6 +44,19 @@ def log_e_values(attackers: Sequence[Sequence[Counts]], epsilon: float, delta: f
     return _log_evidence(_by_size(attackers), len(attackers), epsilon, epsilon, as_delta(delta))
 
 
+def right_answers_to_reach(
+    enough: float, parts: Sequence[Counts], size: int, most: int, epsilon: float, delta: float = 0.0
+) -> int | None:
+    """How many more right answers, among so many suspects, bring a log e-value there; None if not `most`."""
+    logs = _log_products(_by_size([parts]), 1, epsilon, epsilon, delta)[0]
+    gained = (1 - ROUNDING) * _log_factors(epsilon, size, delta)[0]
+
+    def reached(right: int) -> bool:
+        return log_sum_exp(logs + right * gained) >= enough
+
+    return bisect_left(range(most), True, lo=1, key=reached) if most > 0 and reached(most) else None
+
+
 def anytime_epsilon(counts: Counts, alpha: float, delta: float = 0.0) -> float:
     """A lower bound on epsilon to be read after every run: with chance at most alpha it is ever above the true one.
 
@@ -75,13 +89,13 @@ def anytime_epsilon_of_several(
 
     if evidence(0.0, 0.0) < enough:
         return 0.0
-    epsilon, step = 0.0, 1.0
+    epsilon, step, walks = 0.0, 1.0, True
     while step > 1e-10:
         if evidence(epsilon, epsilon + step) >= enough:
             epsilon += step
-            step *= 2
+            step *= 2 if walks else 0.5
         else:
-            step /= 2
+            step, walks = step / 2, delta > 0  # at delta = 0 what lies beyond is not refuted
     return epsilon
 
 
@@ -110,6 +124,16 @@ def _log_evidence(
     counted: dict[int, FloatArray], attackers: int, first: float, last: float, delta: float
 ) -> FloatArray:
     """For each attacker at most the log e-value of every claim from first to last; that of the claim if it is one."""
+    logs = _log_products(counted, attackers, first, last, delta)
+    top = logs.max(axis=1, keepdims=True)
+    found: FloatArray = top[:, 0] + np.log(np.exp(logs - top).sum(axis=1))
+    return found
+
+
+def _log_products(
+    counted: dict[int, FloatArray], attackers: int, first: float, last: float, delta: float
+) -> FloatArray:
+    """The same of each stake with its weight, the sum of which is the e-value, attackers x stakes."""
     total, sizes = np.zeros((attackers, STEPS.size)), np.zeros((attackers, STEPS.size))
     for size, (right, wrong, silent) in counted.items():
         up, down, _ = _log_factors(last, size, delta)
@@ -118,10 +142,7 @@ def _log_evidence(
             lost -= silent * _log_factors(first, size, delta)[2]
         total += gained - lost
         sizes += gained + lost
-    logs = LOG_WEIGHTS + total - ROUNDING * sizes
-    top = logs.max(axis=1, keepdims=True)
-    found: FloatArray = top[:, 0] + np.log(np.exp(logs - top).sum(axis=1))
-    return found
+    return np.asarray(LOG_WEIGHTS + total - ROUNDING * sizes)
 
 
 def _log_factors(epsilon: float, size: int, delta: float) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -43,6 +43,11 @@ class Counts:
     size: int
 
     def __post_init__(self) -> None:
+        plain = {type(self.runs), type(self.answered), type(self.correct), type(self.size)} == {int}
+        if not (plain and 0 <= self.correct <= self.answered <= self.runs <= 2**53 and self.size >= 2):
+            self._check()  # seldom, since an audit makes many
+
+    def _check(self) -> None:
         for name in ("runs", "answered", "correct"):
             object.__setattr__(self, name, as_whole(name, getattr(self, name), least=0))
         object.__setattr__(self, "size", as_whole("size, the number of records to tell apart,", self.size, least=2))
@@ -58,11 +63,9 @@ class Counts:
     def __add__(self, other: Counts) -> Counts:
         if not isinstance(other, Counts):
             return NotImplemented
-        require(
-            self.size == other.size,
-            f"Only counts over the same number of records add up, got {self.size} and {other.size}. "
-            "Combine their e-values instead.",
-        )
+        if self.size != other.size:
+            got = f"got {self.size} and {other.size}. Combine their e-values instead."
+            fail(f"Only counts over the same number of records add up, {got}")
         return Counts(self.runs + other.runs, self.answered + other.answered, self.correct + other.correct, self.size)
 
     def to_dict(self) -> dict[str, int]:

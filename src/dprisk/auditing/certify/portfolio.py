@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from dprisk.auditing.certify.anytime import anytime_epsilon_of_several, combine_e_values, log_e_values
+from dprisk.auditing.certify.anytime import (
+    anytime_epsilon_of_several,
+    combine_e_values,
+    log_e_values,
+    right_answers_to_reach,
+)
 from dprisk.auditing.certify.counts import Counts, certified_epsilon, epsilon_estimate
 
 MAIN = 0.5  # of alpha for the attacker that was settled beforehand, the rest for those that keep learning
@@ -92,28 +96,25 @@ class Answers:
         return learned >= -math.log((1 - MAIN) * alpha)
 
     def needed(
-        self, name: str, size: int, most: int, epsilon: float, delta: float, alpha: float, anytime: bool
-    ) -> int | None:
-        """How many more right answers of one learner, among so many suspects, refute a claim; None if `most` do not.
+        self, names: Iterable[str], size: int, most: int, epsilon: float, delta: float, alpha: float, anytime: bool
+    ) -> dict[str, int]:
+        """How many more right answers of each of these, among so many suspects, refute a claim; not if `most` do not.
 
-        Only that learner's e-value changes, so the others' are computed once.
+        Only the e-value of one learner changes, so those of the others are computed once.
         """
+        mine = [name for name in names if name in self.others]
         if self.refutes(epsilon, delta, alpha, anytime):
-            return 1
-        if name not in self.others:
-            return None
+            return dict.fromkeys(mine, 1)
         every, weights = self._all, np.array(self._weights)
         if not anytime:  # those who learn have their share of alpha to themselves
             every, weights, alpha = every[1:], weights[1:] / weights[1:].sum(), (1 - MAIN) * alpha
-        place = len(every) - len(self.others) + list(self.others).index(name)
-        others = np.delete(weights * np.exp(log_e_values(every, epsilon, delta)), place).sum()
-        enough = math.log((1 / alpha - others) / weights[place])
-
-        def suffices(right: int) -> bool:
-            more = [*self.others[name].values(), Counts(right, right, right, size)]
-            return float(log_e_values([more], epsilon, delta)[0]) >= enough
-
-        return None if not suffices(most) else bisect_left(range(most), True, lo=1, key=suffices)
+        values = weights * np.exp(log_e_values(every, epsilon, delta))
+        found = {}
+        for name in mine:
+            place = len(every) - len(self.others) + list(self.others).index(name)
+            enough = math.log((1 / alpha - np.delete(values, place).sum()) / weights[place])
+            found[name] = right_answers_to_reach(enough, every[place], size, most, epsilon, delta)
+        return {name: needed for name, needed in found.items() if needed is not None}
 
     def convinced(self, epsilon: float, delta: float, alpha: float) -> list[str]:
         """The learners whose evidence against a claim reaches 1/alpha by itself, most of it first."""

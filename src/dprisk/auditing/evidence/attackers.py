@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import combinations
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from dprisk.auditing.certify.counts import rate
 from dprisk.auditing.code.outputs import as_objects
-from dprisk.auditing.evidence.counting import FEW_TOKENS, Counted, counted
+from dprisk.auditing.evidence.counting import Counted, counted
 from dprisk.auditing.evidence.cuts import (
     Bins,
     OneColumn,
@@ -31,6 +31,7 @@ from dprisk.auditing.evidence.cuts import (
 from dprisk.auditing.evidence.entries import correlated, direction_of, shifted
 from dprisk.auditing.evidence.forms import shown
 from dprisk.auditing.evidence.parts import Parts, have_parts, telling_parts
+from dprisk.auditing.evidence.places import Directory
 from dprisk.auditing.evidence.views import Form, LowBits, Seen, Value, View
 from dprisk.types import BoolArray, FloatArray, IntArray
 
@@ -57,7 +58,9 @@ class Past:
 
     def of(self, suspects: IntArray) -> Past:
         """The runs of some records."""
-        mine = np.isin(self.records, suspects)
+        wanted = np.zeros(1 + max(suspects.max(initial=0), self.records.max(initial=0)), dtype=bool)
+        wanted[suspects] = True
+        mine = wanted[self.records]
         return self if mine.all() else Past(self.seen.take(mine), self.records[mine])
 
     def evenly(self, suspects: IntArray) -> Past:
@@ -67,7 +70,8 @@ class Past:
         most = np.sort(times[suspects])[(suspects.size - 1) // 2]
         if most == 0 or times.max() <= EVENLY * most:
             return mine
-        order = np.argsort(mine.records, kind="stable")
+        few_bits = np.min_scalar_type(times.size)  # which are sorted sooner
+        order = np.argsort(mine.records.astype(few_bits), kind="stable")
         rank = np.empty(order.size, dtype=np.int64)
         rank[order] = np.arange(order.size) - np.repeat(np.cumsum(times) - times, times)
         kept = rank < most
@@ -137,56 +141,47 @@ class Lookup(Rule):
     view: View
     known: IntArray  # tokens in order
     named: IntArray  # the record that each stands for
-    grade: IntArray | None = None  # the strictest that answers on each; None if there is one only
+    graded: IntArray  # the grades that answer on each: 1 for the first alone, 2 for the second, 3 for both, ...
     grades: Sequence[str] = ("",)
+
+    @classmethod
+    def with_grades(cls, view: View, counts: Counted, grades: dict[str, BoolArray]) -> Lookup:
+        """The tokens that were counted, and which of them each grade answers on."""
+        known, named, _, _ = counts
+        graded = sum(
+            (some.astype(np.int64) << place for place, some in enumerate(grades.values())), np.zeros_like(known)
+        )
+        some = graded > 0
+        return cls(view, known[some], named[some], graded[some], tuple(grades))
 
     @property
     def is_silent(self) -> bool:
         return self.known.size == 0
 
     def answers(self, seen: Seen) -> IntArray:
-        if self.is_silent:
-            return np.full(len(seen), -1)
-        place = self._places(seen)
-        return np.where(place >= 0, self.named[place], -1)
+        return np.full(len(seen), -1) if self.is_silent else np.append(self.named, -1)[self._places(seen)]
 
     def fared(self, seen: Seen, targets: IntArray) -> list[tuple[int, int]]:
         if self.is_silent:
             return [(0, 0)] * len(self.grades)
-        place = self._places(seen)
+        place, kinds = self._places(seen), 1 << len(self.grades)
         asked = np.flatnonzero(place >= 0)
         place = place[asked]
         right = self.named[place] == targets[asked]
-        if self.grade is None:
-            return [(asked.size, int(np.count_nonzero(right)))]
-        grade = self.grade[place]
-        counts = [np.bincount(some, minlength=len(self.grades))[::-1].cumsum()[::-1] for some in (grade, grade[right])]
-        return list(zip(*(count.tolist() for count in counts), strict=True))
+        wrongs, rights = np.bincount(self.graded[place] + kinds * right, minlength=2 * kinds).reshape(2, kinds)
+        answering = _members(len(self.grades))
+        return list(zip((answering @ (wrongs + rights)).tolist(), (answering @ rights).tolist(), strict=True))
 
     def at(self, grade: int) -> Lookup:
-        if self.grade is None:
-            return self
-        strict = self.grade >= grade
-        return replace(self, known=self.known[strict], named=self.named[strict], grade=self.grade[strict])
+        some = (self.graded >> grade & 1) > 0
+        return replace(self, known=self.known[some], named=self.named[some], graded=some[some] * 1, grades=("",))
 
     def _places(self, seen: Seen) -> IntArray:
-        """The place of each output's token among those that are known; -1 if it is not."""
-        tokens = seen.tokens(self.view)
-        if self._table is not None:
-            low, high = int(self.known[0]) - 1, int(self.known[-1]) + 1
-            return np.asarray(self._table[np.clip(tokens, low, high) - low])
-        place = np.minimum(np.searchsorted(self.known, tokens), self.known.size - 1)
-        return np.where(self.known[place] == tokens, place, -1)
+        return self._directory.places(seen.tokens(self.view))
 
     @cached_property
-    def _table(self) -> IntArray | None:
-        """The place of each token from one before the first to one behind the last; None if these are many."""
-        low, high = int(self.known[0]) - 1, int(self.known[-1]) + 1
-        if high - low > FEW_TOKENS or max(-low, high) >= 2**63:
-            return None
-        found = np.full(high - low + 1, -1)
-        found[self.known - low] = np.arange(self.known.size)
-        return found
+    def _directory(self) -> Directory:
+        return Directory(self.known)
 
     def groups(self, seen: Seen) -> IntArray:
         return seen.tokens(self.view)
@@ -194,6 +189,12 @@ class Lookup(Rule):
     def words(self, seen: Seen) -> list[str]:
         tokens = seen.tokens(self.view).tolist()
         return [self.view.words(token, output) for token, output in zip(tokens, seen.outputs, strict=True)]
+
+
+@cache
+def _members(grades: int) -> IntArray:
+    """Which grades are in which sets of them, grades x sets: 1 if a grade is."""
+    return np.asarray(np.arange(1 << grades) >> np.arange(grades)[:, None] & 1)
 
 
 @dataclass(frozen=True)
@@ -225,7 +226,9 @@ class Verbatim(Lookup):
     def of(self, suspects: IntArray) -> Verbatim:
         """The same for some records."""
         mine = np.isin(self.named, suspects)
-        return self if mine.all() else replace(self, known=self.known[mine], named=self.named[mine])
+        if mine.all():
+            return self
+        return replace(self, known=self.known[mine], named=self.named[mine], graded=self.graded[mine])
 
     def groups(self, seen: Seen) -> IntArray:
         return np.zeros(len(seen), dtype=np.int64)
@@ -240,10 +243,7 @@ Learned = dict[str, Rule]  # rules by their names
 def rules(past: Past, known: Lookup, bar: Bar, low_bits: bool = True) -> Learned:
     """What every attacker has learned by now, beside one that is `known` before; one that has nothing is left out."""
     found: Learned = {"verbatim": known} if known.known.size else {}
-    for name, view in _fixed_views(low_bits).items():
-        counts = counted(past.seen.tokens(view), past.records)
-        found[f"{name}, clearly"] = _clear(view, counts, bar, _are_many(view))
-        found[f"{name}{ALONE}"] = _alone(view, counts)
+    found |= quick_rules(past, bar, low_bits)
     numbers = past.seen.numbers
     if numbers is not None:
         most = max(2, min(MANY_BINS, numbers.size // IN_A_BIN))
@@ -260,21 +260,19 @@ def rules(past: Past, known: Lookup, bar: Bar, low_bits: bool = True) -> Learned
     return found
 
 
-def own_looks(past: Past, low_bits: bool = True) -> Learned:
-    """Those of the rules that go by what one record alone has shown: quick to learn, and the rarer the later known."""
-    return {
-        f"{name}{ALONE}": _alone(view, counted(past.seen.tokens(view), past.records))
-        for name, view in _fixed_views(low_bits).items()
-    }
+def quick_rules(past: Past, bar: Bar, low_bits: bool = True) -> Learned:
+    """Those of the rules that go by views which never change: what is rare becomes known the later the better."""
+    found: Learned = {}
+    for name, view in _fixed_views(low_bits).items():
+        counts = counted(past.seen.tokens(view), past.records)
+        many = isinstance(view, Value)  # of many tokens some tell a record by luck
+        clear = {f", clearly{word}": some for word, some in _clear(counts, bar, many).items()}
+        found[name] = Lookup.with_grades(view, counts, clear | _alone(counts, many))
+    return found
 
 
 def _fixed_views(low_bits: bool) -> dict[str, View]:
     return {"value": Value(), "form": Form()} | ({"low bits": LowBits()} if low_bits else {})
-
-
-def _are_many(view: View) -> bool:
-    """Whether there are many tokens, of which some tell a record by luck."""
-    return isinstance(view, Value)
 
 
 def by_name(learned: Learned) -> dict[str, tuple[Rule, int]]:
@@ -287,7 +285,7 @@ def verbatim(records: Sequence[Any]) -> Verbatim:
     spelled = [(spelling, number) for number, record in enumerate(records) for spelling in _spellings(record)]
     tokens = Value().tokens(Seen(as_objects([spelling for spelling, _ in spelled])))
     known, first = np.unique(tokens, return_index=True)
-    return Verbatim(Value(), known, np.array([number for _, number in spelled])[first])
+    return Verbatim(Value(), known, np.array([number for _, number in spelled])[first], np.ones_like(known))
 
 
 def _spellings(record: Any) -> list[Any]:
@@ -301,41 +299,30 @@ def _spellings(record: Any) -> list[Any]:
 
 
 def _looked_up(view: View, past: Past, bar: Bar, graded: bool = True) -> Lookup:
-    return _clear(view, counted(past.seen.tokens(view), past.records), bar, graded)
+    counts = counted(past.seen.tokens(view), past.records)
+    return Lookup.with_grades(view, counts, _clear(counts, bar, graded))
 
 
-def _clear(view: View, counts: Counted, bar: Bar, graded: bool) -> Lookup:
-    """Tokens whose answers are clearly right more often than the claim allows."""
-    known, named, top, rest = counts
-    doubts = DOUBTS if graded else DOUBTS[:1]
-    grade = _grades([_are_clear(top, rest, bar, doubt) for doubt in doubts])
-    return _graded(Lookup(view, known, named, grade, ["", *(f", doubt {doubt:g}" for doubt in doubts[1:])]))
+def _clear(counts: Counted, bar: Bar, graded: bool) -> dict[str, BoolArray]:
+    """Tokens whose answers are clearly right more often than the claim allows, by grade."""
+    luck = _by_luck(counts, bar)
+    return {
+        f", doubt {doubt:g}" if place else "": luck < doubt for place, doubt in enumerate(DOUBTS) if graded or not place
+    }
 
 
-def _alone(view: View, counts: Counted) -> Lookup:
-    """Tokens that one record alone has shown."""
-    known, named, top, rest = counts
-    times = OWN_TIMES if _are_many(view) else {"": OWN_TIMES[""]}
-    grade = _grades([(top >= least) & (rest == 0) for least in times.values()])
-    return _graded(Lookup(view, known, named, grade, list(times)))
+def _alone(counts: Counted, graded: bool) -> dict[str, BoolArray]:
+    """Tokens that one record alone has shown, by grade."""
+    _, _, top, rest = counts
+    return {f"{ALONE}{word}": (top >= times) & (rest == 0) for word, times in OWN_TIMES.items() if graded or not word}
 
 
-def _grades(answered: list[BoolArray]) -> IntArray:
-    """The last of ever stricter grades that answers on each token, -1 if none does."""
-    return np.asarray(np.sum(answered, axis=0, dtype=np.int64) - 1)
+def _by_luck(counts: Counted, bar: Bar) -> FloatArray:
+    """For each token the chance of as many right answers beside so many wrong ones, if they are as the claim allows."""
+    from scipy.special import betainc
 
-
-def _graded(rule: Lookup) -> Lookup:
-    """Without tokens that no grade answers on."""
-    some = rule.at(0)
-    return some if len(rule.grades) > 1 else replace(some, grade=None)
-
-
-def _are_clear(top: IntArray, rest: IntArray, bar: Bar, doubt: float = DOUBTS[0]) -> BoolArray:
-    """Whether so many right answers beside so many wrong ones are clearly more than the claim allows."""
-    from scipy.special import betaincinv
-
-    return np.asarray(betaincinv(top, rest + 1, doubt) > bar.rate)
+    _, _, top, rest = counts
+    return np.asarray(betainc(top, rest + 1, bar.rate))
 
 
 def _edges(numbers: FloatArray, records: IntArray) -> Edges:
@@ -380,7 +367,8 @@ def _telling(pairs: list[tuple[int, int]], columns: FloatArray, records: IntArra
 
     def answered(pair: tuple[int, int]) -> int:
         one, two = (places[place] for place in pair)
-        _, _, top, rest = counted(paired(one, two), records)
-        return int((top + rest)[_are_clear(top, rest, bar)].sum())
+        counts = counted(paired(one, two), records)
+        _, _, top, rest = counts
+        return int((top + rest)[_by_luck(counts, bar) < DOUBTS[0]].sum())
 
     return max(pairs, key=answered)

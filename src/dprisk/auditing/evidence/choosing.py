@@ -112,7 +112,7 @@ def choose(
         design = known_design(scorer, wanted, rng)
         return Setup(target, design, restricted(target, design))
 
-    past = pilot_past(piloted, wanted, rng)
+    past = pilot_past(piloted, wanted, rng, settled=scorer is not None)
     if scorer is None:
         main, *more = learned_designs(past, target.pairs, wanted, learners)
     elif isinstance(scorer, KnownScorer):

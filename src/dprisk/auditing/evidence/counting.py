@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from dprisk.auditing.evidence.places import FEW_TOKENS
 from dprisk.auditing.evidence.views import NOTHING
 from dprisk.types import IntArray
 
 MOST_CELLS = 1 << 20  # tokens times records that are counted in a table
-FEW_TOKENS = 1 << 12  # between the smallest and the largest, for which there is an entry each in a table
 
 Counted = tuple[IntArray, IntArray, IntArray, IntArray]
 

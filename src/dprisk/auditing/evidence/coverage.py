@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dprisk.rounding import significant_up
-from dprisk.types import FloatArray
+from dprisk.types import FloatArray, IntArray
 
 CHANCE = 0.95  # with which the smallest leak that is told of would have been found
 ALLOWING = 0.995  # the same beside the counts that were seen, since those of another audit are others
@@ -54,43 +53,41 @@ class Coverage:
         return asdict(self) | {"attackers": list(self.attackers), "sentence": self.sentence()}
 
 
-def smallest_disclosure(
-    rounds: Sequence[int], suspects: int, pilot: int, again: int, needed: int | None
-) -> float | None:
+def smallest_disclosure(rounds: Sequence[int], suspects: int, pilot: int, needed: Mapping[int, int]) -> float | None:
     """The least probability of a certain disclosure of one suspect that is found with a chance of 95 %.
 
     The target of each run is one of so many suspects; `rounds` are the runs between which the attackers learn, `pilot`
-    those of the suspect before. The attacker that answers on outputs of one record alone is right in every run in which
-    the disclosure comes, once it was seen `again` times before the round began; `needed` are the right answers that,
-    beside all that was really seen, refute the claim, None if there are never enough.
+    those of the suspect before. An attacker that answers on outputs of one record alone is right in every run in which
+    the disclosure comes, once it was seen often enough before the round began: `needed` holds, by that number of times,
+    the right answers that refute the claim beside all that was really seen.
     """
-    if not rounds or needed is None or _found(1.0, rounds, suspects, pilot, again, needed) < ALLOWING:
+
+    def is_found(probability: float) -> bool:
+        return bool(max(_found(probability, np.array(rounds), suspects, pilot, needed)) >= ALLOWING)
+
+    if not rounds or not needed or not is_found(1.0):
         return None
     low, high = -math.log(10 * sum(rounds)), 0.0
     for _ in range(STEPS):
         middle = (low + high) / 2
-        enough = _found(math.exp(middle), rounds, suspects, pilot, again, needed) >= ALLOWING
-        low, high = (low, middle) if enough else (middle, high)
+        low, high = (low, middle) if is_found(math.exp(middle)) else (middle, high)
     return math.exp(high)
 
 
-def _found(probability: float, rounds: Sequence[int], suspects: int, pilot: int, again: int, needed: int) -> float:
-    """The chance of enough right answers, by the round before which the disclosure was seen often enough."""
-    total = known = 0.0
-    left, share = sum(rounds), probability / suspects
-    in_pilot = _at_least(np.arange(again + 1), pilot, probability)
-    for runs in rounds:
-        before = sum(rounds) - left
-        seen = float(in_pilot[again] - np.diff(in_pilot) @ _at_least(again - np.arange(again), before, share))
-        total += (seen - known) * float(_at_least(needed, left, share))
-        known, left = seen, left - runs
-    return total
+def _found(probability: float, rounds: IntArray, suspects: int, pilot: int, needed: Mapping[int, int]) -> FloatArray:
+    """The chance that each attacker has enough right answers, by the round before which it knew the disclosure."""
+    again, enough, share = np.array([*needed])[:, None], np.array([*needed.values()])[:, None], probability / suspects
+    times, before = np.arange(max(needed) + 1), np.cumsum(rounds) - rounds
+    in_pilot = -np.diff(_at_least(times, pilot, probability), append=0.0)  # so often, and at the end that or more
+    in_rounds = _at_least(times[:, None], before, share)
+    known = in_pilot @ in_rounds[np.maximum(again - times, 0)]
+    fresh = np.diff(known, axis=1, prepend=0.0)
+    return np.asarray((fresh * _at_least(enough, rounds.sum() - before, share)).sum(axis=1))
 
 
-def _at_least(times: npt.ArrayLike, runs: int, probability: float) -> FloatArray:
+def _at_least(times: IntArray, runs: int | IntArray, probability: float) -> FloatArray:
     """The chance that something of this probability happens so many times or more."""
     from scipy.special import betainc
 
-    wanted = np.asarray(times)
-    some = betainc(np.maximum(wanted, 1), np.maximum(runs - wanted + 1, 1), probability)
-    return np.where(wanted <= 0, 1.0, np.where(wanted > runs, 0.0, some))
+    some = betainc(np.maximum(times, 1), np.maximum(runs - times + 1, 1), probability)
+    return np.where(times <= 0, 1.0, np.where(times > runs, 0.0, some))

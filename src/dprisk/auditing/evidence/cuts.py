@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dprisk.auditing.evidence.forms import shown
-from dprisk.auditing.evidence.ladder import Ladder
+from dprisk.auditing.evidence.places import Ladder, quantiles
 from dprisk.auditing.evidence.views import NOTHING, Seen, View, digests, is_number
 from dprisk.types import FloatArray, IntArray
 
@@ -23,9 +23,7 @@ class Bins(View):
 
     def __init__(self, numbers: FloatArray, bins: int, direction: FloatArray | None = None) -> None:
         some = numbers[:: max(1, numbers.size // CUT_BY)]
-        finite = some[np.isfinite(some)]
-        edges = np.unique(np.quantile(finite, np.linspace(0, 1, bins + 1)[1:-1]) if finite.size else [])
-        self.edges, self.digits = in_decimals(edges)
+        self.edges, self.digits = in_decimals(quantiles(some, bins))
         self.direction = direction
         self._ladder = Ladder(self.edges)
 

@@ -39,7 +39,12 @@ def correlated(columns: FloatArray, records: IntArray) -> tuple[int, int]:
 
 def direction_of(columns: FloatArray, records: IntArray) -> FloatArray | None:
     """The weights by which the means of two records differ most beside the spread within records (Fisher)."""
-    rows, known, codes = _scaled(columns, records)
+    some = columns[:, :SUMMED_RUNS]
+    finite = some if np.isfinite(some).all() else np.where(np.isfinite(some), some, 0.0)
+    largest = np.abs(finite).max(axis=1, initial=0.0)
+    scale = np.where(largest > 0, largest, 1.0)
+    rows = finite.T / scale  # between -1 and 1
+    known, codes = np.unique(records[:SUMMED_RUNS], return_inverse=True)
     if known.size < 2 or len(rows) < 4 * rows.shape[1] or rows.size == 0:
         return None
     means = np.array([rows[codes == code].mean(axis=0) for code in range(known.size)])
@@ -50,19 +55,4 @@ def direction_of(columns: FloatArray, records: IntArray) -> FloatArray | None:
     one, two = np.unravel_index(np.argmax(((apart[:, None] - apart) ** 2).sum(axis=2)), (known.size, known.size))
     direction = axes @ ((axes.T @ (means[one] - means[two])) / spread)
     size = np.abs(direction).max()
-    return direction / size / _scale(columns) if size > 0 else None
-
-
-def _scaled(columns: FloatArray, records: IntArray) -> tuple[FloatArray, IntArray, IntArray]:
-    """Some runs as rows of numbers between -1 and 1, the records that they are of, and the place of each in these."""
-    some = columns[:, :SUMMED_RUNS]
-    rows = (np.where(np.isfinite(some), some, 0.0).T) / _scale(columns)
-    known, codes = np.unique(records[:SUMMED_RUNS], return_inverse=True)
-    return rows, known, codes
-
-
-def _scale(columns: FloatArray) -> FloatArray:
-    """The largest number in each column, by which it is divided."""
-    some = np.abs(columns[:, :SUMMED_RUNS])
-    largest = np.where(np.isfinite(some), some, 0.0).max(axis=1, initial=0.0)
-    return np.where(largest > 0, largest, 1.0)
+    return direction / size / scale if size > 0 else None

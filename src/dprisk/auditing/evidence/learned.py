@@ -16,7 +16,7 @@ import numpy as np
 
 from dprisk.auditing.code.comparison import as_numbers, columns_of, rows_of, sortable
 from dprisk.auditing.code.outputs import as_objects
-from dprisk.auditing.evidence.ladder import Ladder
+from dprisk.auditing.evidence.places import Ladder, quantiles
 from dprisk.auditing.evidence.scores import Scorer
 from dprisk.errors import ParameterError, TargetError, fail, require
 from dprisk.tables import as_floats
@@ -234,9 +234,9 @@ class _Frequencies:
         self.values = np.unique(array)
         self.edges: Ladder | None = None
         if self.values.size > MOST_VALUES and np.issubdtype(array.dtype, np.number):
-            finite = array[np.isfinite(array)]
-            bins = SMOOTH_BINS if smooth else min(MOST_BINS, max(FEWEST_BINS, finite.size // IN_A_BIN))
-            self.edges = Ladder(np.unique(np.quantile(finite, np.linspace(0, 1, bins + 1)[1:-1])))
+            finite = int(np.count_nonzero(np.isfinite(array)))
+            bins = SMOOTH_BINS if smooth else min(MOST_BINS, max(FEWEST_BINS, finite // IN_A_BIN))
+            self.edges = Ladder(quantiles(array, bins))
         count = self.values.size + 1 if self.edges is None else len(self.edges) + 1 + len(_ODD)
         table = np.zeros((size, count))
         np.add.at(table, (records, self._codes(array)), 1.0)

@@ -23,7 +23,7 @@ from dprisk.auditing.evidence.attackers import (
     Past,
     Verbatim,
     by_name,
-    own_looks,
+    quick_rules,
     rules,
     verbatim,
 )
@@ -103,9 +103,11 @@ class Portfolio(Experiment[Answers]):
         )
 
     def reminded(self, past: Past) -> Portfolio:
-        """The same with what any one record alone has shown by now."""
+        """The same with what is quick to learn."""
         learned = tuple(
-            known | own_looks(past.evenly(suspects), self.low_bits) if known else known
+            known | quick_rules(past.evenly(suspects), Bar(self.epsilon, suspects.size), self.low_bits)
+            if known
+            else known
             for suspects, known in zip(self.sources, self.learned, strict=True)
         )
         return replace(self, learned=learned)
@@ -138,7 +140,11 @@ class Portfolio(Experiment[Answers]):
             return self.main.draw(count, rng)
         runs, turn = np.arange(count), OTHER_PAIR if self.others[0].size == 2 else ELSEWHERE
         source = np.where(runs % turn == turn - 1, 1 + runs // turn % len(self.others), 0)
-        return self._starts[source] + rng.integers(np.diff(self._starts)[source])
+        drawn = self._starts[source]
+        for number, suspects in enumerate(self.sources):
+            mine = np.flatnonzero(source == number)
+            drawn[mine] += rng.integers(suspects.size, size=mine.size)
+        return drawn
 
     def tally(self, outputs: AnyArray, drawn: IntArray) -> Answers:
         return self.judged(Seen(outputs), drawn)
@@ -226,14 +232,13 @@ class Portfolio(Experiment[Answers]):
         """
         pilot = max(0, records.size - sum(rounds))
         before = np.bincount(records[:pilot], minlength=len(self.records))
+        own = {OWN + word: times for word, times in OWN_TIMES.items()}
 
         def smallest(suspects: IntArray, share: float) -> float | None:
             size, mine = suspects.size, [int(runs * share) for runs in rounds]
-            found = []
-            for word, times in OWN_TIMES.items():
-                needed = tally.needed(OWN + word, size, sum(mine), claim.epsilon, claim.delta, alpha, anytime)
-                found.append(smallest_disclosure(mine, size, int(before[suspects].min()), times, needed))
-            return min((least for least in found if least is not None), default=None)
+            needed = tally.needed(own, size, sum(mine), claim.epsilon, claim.delta, alpha, anytime)
+            often = {times: needed[name] for name, times in own.items() if name in needed}
+            return smallest_disclosure(mine, size, int(before[suspects].min()), often)
 
         share = tally.main.runs / max(1, tally.runs)
         suspects, least = self.main.universe, smallest(self.main.universe, share)

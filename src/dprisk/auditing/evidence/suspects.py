@@ -30,6 +30,7 @@ PILOT_STEP = 200  # of them at a time
 MOST_WORSE = 4  # sizes in a row that are tried in vain
 LEARNING_RUNS, MOST_LEARNING_RUNS = 300, 10_000  # of unknown code, for each record
 LEARNING_SHARE = 0.03  # of the runs planned, within these limits
+BEGINNING = 3  # times fewer of them where only those learn from a pilot who go on learning
 FOLDS = 3  # parts of those runs, each judged by what the others teach
 DOUBT = 1e-3  # chance that what pilot runs promise is too good; small, for the best of many designs is chosen
 LEAVES_OUT = 1.1  # times as much that a design must promise which suspects some records only
@@ -140,11 +141,15 @@ def _distant_pairs(scorer: KnownScorer, rng: np.random.Generator) -> list[IntArr
     return [every[places] for places in _suspects(scores, trial, every)[1 : 1 + PAIRS]]
 
 
-def pilot_past(target: Target, wanted: Wanted, rng: np.random.Generator) -> Past:
-    """Pilot runs of the code itself: many of each of the records that are learned from, few of others (`screening`)."""
+def pilot_past(target: Target, wanted: Wanted, rng: np.random.Generator, settled: bool = False) -> Past:
+    """Pilot runs of the code itself: many of each of the records that are learned from, few of others (`screening`).
+
+    Fewer if the main attacker is `settled` without.
+    """
     left, before = screened(target, wanted.runs, rng)
     every = np.unique(left)
-    pilot = rng.permutation(np.repeat(every, pilot_runs(every.size, wanted.runs)))
+    times = pilot_runs(every.size, wanted.runs) // (BEGINNING if settled else 1)
+    pilot = rng.permutation(np.repeat(every, times))
     past = together([before, Past(Seen(target.sample(pilot, rng)), pilot)])
     require_outputs(past.seen.outputs)
     return past
@@ -227,7 +232,9 @@ def _tried(
 
 
 def _suspects(scores: FloatArray, trial: IntArray, every: IntArray) -> list[IntArray]:
-    """Places in `every` worth a try: all, and the pairs that are told apart best, most different scores first."""
+    """Places in `every` worth a try: all, and of several pairs those told apart best, most different scores first."""
+    if every.size == 2:
+        return [np.arange(2)]
     means = np.array([scores[trial == record].mean(axis=0) for record in every])
     own = np.diagonal(means)
     apart = own[:, None] + own - means - means.T

@@ -19,19 +19,22 @@ import numpy as np
 from dprisk.auditing.code.comparison import columns_of, each_once, sortable
 from dprisk.auditing.code.outputs import as_objects
 from dprisk.auditing.evidence.forms import form_of, number_forms, shown
+from dprisk.auditing.evidence.places import MIXING
 from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
 
-MIXING = np.uint64(0x9E3779B97F4A7C15)  # an odd number whose multiples are spread over all 64 bits
 FEW_BITS, ROWS = 32, 1 << 61  # entries that are True or False, which make one whole number together, counted from here
 NOTHING = -(2**62)  # the view of an output that it has nothing to say about
 
 
 class Seen:
-    """Outputs, and how they look: each view of them is taken once."""
+    """Outputs, and how they look: each view of them is taken once. They may be those at some places among others."""
 
-    def __init__(self, outputs: AnyArray, looks: dict[Any, Any] | None = None) -> None:
+    def __init__(
+        self, outputs: AnyArray, looks: dict[Any, Any] | None = None, among: tuple[Seen, Any] | None = None
+    ) -> None:
         self.outputs = outputs
         self._looks = {} if looks is None else looks
+        self._among = among
 
     def __len__(self) -> int:
         return len(self.outputs)
@@ -40,34 +43,34 @@ class Seen:
         """What a view makes of them."""
         if not view.is_fixed:
             return view.tokens(self)
-        if type(view) not in self._looks:
-            self._looks[type(view)] = view.tokens(self)
-        tokens: IntArray = self._looks[type(view)]
-        return tokens
+        return np.asarray(self._once(type(view), lambda: self._looked_at(view)))
+
+    def _looked_at(self, view: View) -> IntArray:
+        if self._among is None:
+            return view.tokens(self)
+        others, places = self._among
+        return np.asarray(others.tokens(view)[places])
 
     @property
     def numbers(self) -> FloatArray | None:
         """The outputs as numbers, see `numbers_of`."""
-        return self._once("numbers", numbers_of)
+        found: FloatArray | None = self._once("numbers", lambda: numbers_of(self.outputs))
+        return found
 
     @property
     def entries(self) -> FloatArray | None:
         """The entries of the outputs, see `entries_of`."""
-        return self._once("entries", entries_of)
-
-    def _once(self, name: str, look: Callable[[AnyArray], FloatArray | None]) -> FloatArray | None:
-        if name not in self._looks:
-            self._looks[name] = look(self.outputs)
-        found: FloatArray | None = self._looks[name]
+        found: FloatArray | None = self._once("entries", lambda: entries_of(self.outputs))
         return found
+
+    def _once(self, name: Any, look: Callable[[], Any]) -> Any:
+        if name not in self._looks:
+            self._looks[name] = look()
+        return self._looks[name]
 
     def take(self, places: Any) -> Seen:
         """Some of them, by their places or a mask."""
-        looks = {
-            name: look if look is None else look[:, places] if name == "entries" else look[places]
-            for name, look in self._looks.items()
-        }
-        return Seen(self.outputs[places], looks)
+        return Seen(self.outputs[places], among=(self, places))
 
     @staticmethod
     def join(parts: Sequence[Seen]) -> Seen:

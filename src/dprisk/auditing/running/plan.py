@@ -31,8 +31,10 @@ CALLS = 1000  # runs of unknown code in a block at least, and those that are jud
 FEW = 250  # outputs that are held before they become an array: of more Python looks for garbage, which takes longer
 MOST_CALLS = 10_000  # the same at most
 PARTS = 20  # blocks to share out and to record, unless they would be smaller or larger than that
+LARGER = 2  # times as many runs in a block of unknown code once nothing is learned any more: judging a block takes time
 LOOKS = 100  # runs of unknown code in a block if the audit may end at each
 FIRST = 32  # the share of all blocks after which learners learn for the first time
+WHOLE = 3  # the time when they learn everything, if there are so many; it takes long
 PROBED = 64  # runs by which workers are compared
 HELD = 1 << 21  # bytes of outputs of a known mechanism that are held at once, few enough to stay in the cache
 
@@ -40,13 +42,30 @@ Watch = Callable[[Any, int], None]  # told of the tally so far, and of the runs 
 
 
 @dataclass(frozen=True)
+class Round:
+    """So many runs, in blocks of one size but for the last, whose numbers begin with `first`."""
+
+    runs: int
+    size: int
+    first: int = 0
+
+    @property
+    def numbers(self) -> range:
+        """Those of the blocks."""
+        return range(self.first, self.first - (-self.runs // self.size))
+
+    def count(self, number: int) -> int:
+        """The runs of a block."""
+        return min(self.size, self.runs - (number - self.first) * self.size)
+
+
+@dataclass(frozen=True)
 class Plan:
-    """What is run: `runs` runs in blocks of `block`, from one seed. Outputs are held for `step` runs at a time."""
+    """What is run from one seed, in `rounds` between which the design learns. Outputs are held for `step` runs."""
 
     target: Target
     design: Experiment[Any]
-    runs: int
-    block: int
+    rounds: tuple[Round, ...]
     seed: int
     step: int
     home: tuple[str, int] = field(default_factory=this_process)
@@ -55,17 +74,13 @@ class Plan:
     def of(cls, setup: Setup, terms: Terms) -> Plan:
         """The plan for an audit. The blocks depend on what is audited and how, not on who runs them."""
         target, design = setup.drawn or (setup.target, setup.design)
-        block = block_size(setup.target, terms.runs, terms.anytime)
-        return cls(target, design, terms.runs, block, terms.seed, _step(target, block, design.learns))
-
-    @property
-    def blocks(self) -> int:
-        """The number of blocks."""
-        return -(-self.runs // self.block)
+        sizes = block_sizes(setup.target, terms.runs, terms.anytime)
+        rounds = tuple(_rounds(terms.runs, *sizes, design.learns))
+        return cls(target, design, rounds, terms.seed, _step(target, min(sizes), design.learns))
 
     def count(self, number: int) -> int:
         """The runs of a block."""
-        return min(self.block, self.runs - number * self.block)
+        return next(part.count(number) for part in self.rounds if number in part.numbers)
 
     def run(self, number: int) -> Block:
         """One block: draw targets, call the code, tally what it gave."""
@@ -143,13 +158,13 @@ def carry_out(
         with kept, workers, budget.kept():
             if not plan.target.reproducible:
                 workers.require_own_noise(plan.probe)
-            for turn, numbers in enumerate(_rounds(plan)):
-                if numbers.start > 0:
-                    found = found.learned(whole=turn % 2 == 1)
+            for turn, part in enumerate(plan.rounds):
+                if turn > 0:
+                    found = found.learned(whole=turn == min(WHOLE, len(plan.rounds) - 1))
                     plan = replace(plan, design=found.design)
                 elif store is not None:
                     plan.require_same(store)
-                for block in plan.finished(numbers, workers, store):
+                for block in plan.finished(part.numbers, workers, store):
                     found = replace(
                         found,
                         tally=found.tally + block.tally,
@@ -202,27 +217,31 @@ class Outcome:
         return np.concatenate([np.zeros(0, np.int64), *(part.records for part in (self.past, *self.recent) if part)])
 
 
-def _rounds(plan: Plan) -> Iterator[range]:
-    """Blocks between which an experiment learns: each time from twice as many, at first from few.
+def _rounds(runs: int, block: int, larger: int, learns: bool) -> Iterator[Round]:
+    """Runs between which an experiment learns: each time from twice as many, at first from few.
 
-    Everything every second time, what is quick to learn each time; and not once more than a third are done: that takes
-    the longest, and few runs have anything of it.
+    Not once more than a third are done: that takes the longest, and few runs have anything of it. The blocks after that
+    are the larger ones.
     """
-    start, blocks = 0, plan.blocks
-    while start < blocks:
-        last = max(start + 1, 2 * start, -(-blocks // FIRST))
-        last = last if plan.design.learns and 3 * last <= blocks else blocks
-        yield range(start, last)
-        start = last
+    start, blocks = 0, -(-runs // block)
+    last = -(-blocks // FIRST)
+    while learns and 3 * last <= blocks:
+        yield Round((last - start) * block, block, start)
+        start, last = last, 2 * last
+    yield Round(runs - start * block, larger, start)
 
 
-def block_size(target: Target, runs: int, anytime: bool) -> int:
-    """How many runs a block has: of code that is called more if more are planned, since seeding a block takes time."""
+def block_sizes(target: Target, runs: int, anytime: bool) -> tuple[int, int]:
+    """How many runs a block has, and one of the last round.
+
+    Of code that is called more if more are planned, since seeding a block takes time.
+    """
     if target.mechanism is not None:
-        return BLOCK
+        return BLOCK, BLOCK
     if anytime:
-        return LOOKS
-    return CALLS if target.batch else min(MOST_CALLS, max(CALLS, runs // PARTS))
+        return LOOKS, LOOKS
+    block = CALLS if target.batch else min(MOST_CALLS, max(CALLS, runs // PARTS))
+    return block, LARGER * block if block > CALLS else block
 
 
 def _step(target: Target, block: int, joined_again: bool) -> int:
