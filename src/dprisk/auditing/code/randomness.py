@@ -199,8 +199,8 @@ def seeded(seed: int, generators: Sequence[Any]) -> Iterator[None]:
         np.random.seed(words[:4])  # noqa: NPY002
         if "numba" in sys.modules:
             _numba_seed()(int(words[2]))
-        if (torch := sys.modules.get("torch")) is not None:
-            torch.manual_seed(int(words[3]))
+        if "torch" in sys.modules:
+            _torch_seed()(int(words[3]))
         for generator, place in zip(generators, itertools.count(4, 4), strict=False):
             _reseed(generator, words[place : place + 4])
         yield
@@ -218,7 +218,7 @@ def set_aside() -> Iterator[None]:
     random.seed(0)
     np.random.seed(0)  # noqa: NPY002
     if torch is not None:
-        torch.manual_seed(0)
+        _torch_seed()(0)
     try:
         yield
     finally:
@@ -261,6 +261,20 @@ def _reseed(generator: Any, words: AnyArray) -> None:
         generator.seed(words)
     else:
         generator.seed(int.from_bytes(words.tobytes(), "little"))
+
+
+@cache
+def _torch_seed() -> Callable[[int], Any]:
+    """`torch.manual_seed`, which keeps the seed and a text of the whole stack for each kind of device that may yet be
+    started: that takes a millisecond or more, each block anew. Where there is no such device only what is left of it.
+    """
+    torch = sys.modules["torch"]
+    devices = getattr(torch, "accelerator", None)
+    if devices is None:  # before torch 2.6
+        return torch.manual_seed  # type: ignore[no-any-return]
+    kind = devices.current_accelerator()  # that torch was built for, told without starting it
+    none = kind is None or (kind.type == "cuda" and torch.cuda.device_count() == 0)
+    return torch.default_generator.manual_seed if none else torch.manual_seed  # type: ignore[no-any-return]
 
 
 @cache
