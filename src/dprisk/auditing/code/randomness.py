@@ -234,6 +234,22 @@ def this_process() -> tuple[str, int]:
 
 
 _refreshed: set[tuple[str, int]] = set()
+_noted: list[Any] | None = None  # the generators of this process, for workers that are forked from it
+
+
+def note_generators(before_a_fork: bool = True) -> None:
+    """Look for all generators before workers are forked, so that not each has to; or forget them again.
+
+    To look at all objects takes a tenth of a second or more, and in a worker a copy of the memory that they are in.
+    """
+    global _noted
+    _noted = _all_generators() if before_a_fork else None
+
+
+def begin_in_worker() -> None:
+    """In a new worker: what it has from the process that it was forked from was looked at there."""
+    if _noted is not None:
+        gc.freeze()  # leaves these objects out of the next look, and costs nothing
 
 
 def refresh_elsewhere(home: tuple[str, int], target: Any) -> None:
@@ -247,10 +263,17 @@ def refresh_elsewhere(home: tuple[str, int], target: Any) -> None:
         return
     _refreshed.add(here)
     target.load()
+    for generator in (*(_noted or ()), *_all_generators()):
+        _reseed(generator, np.frombuffer(os.urandom(16), dtype=np.uint32))
+
+
+def _all_generators() -> list[Any]:
+    found = []
     for thing in gc.get_objects():
         kind = type(thing)  # not what a proxy would say of itself, which may warn or load something
         if issubclass(kind, _GENERATORS) and not issubclass(kind, random.SystemRandom):
-            _reseed(thing, np.frombuffer(os.urandom(16), dtype=np.uint32))
+            found.append(thing)
+    return found
 
 
 def _reseed(generator: Any, words: AnyArray) -> None:
