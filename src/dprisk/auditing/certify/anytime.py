@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -124,6 +125,7 @@ def _log_evidence(
     return found
 
 
+@lru_cache(maxsize=1024)  # of a claim at every look, and of the first steps of every walk
 def _log_factors(epsilon: float, size: int, delta: float) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The logs of 1 + lam (X - delta) for a correct, a wrong and no answer, one for each stake.
 
