@@ -134,8 +134,11 @@ class Workers:
     def _fresh(self, probe: Work) -> Any:
         _require_sendable(probe, self.name)
         note_generators()
-        with ProcessPoolExecutor(1, initializer=_begin) as pool:
-            return pool.submit(probe, 0).result()
+        try:
+            with ProcessPoolExecutor(1, initializer=_begin) as pool:
+                return pool.submit(probe, 0).result()
+        finally:
+            note_generators(before_a_fork=False)
 
     def _pool(self) -> ProcessPoolExecutor:
         if self._own is None:
