@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Compiled code is kept, whatever the environment says: the tests start the command, and workers, again and again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run check test docs benchmark clean
+.PHONY: run check test style types tests quick-tests docs benchmark clean
 
 # The main job on the bundled example.
 run: .venv/core
@@ -14,18 +14,26 @@ run: .venv/core
 	@echo "Open clinic-report.html in a browser: the report on the same clinic, for a review board."
 
 # The inner loop: style, types, and the tests that take under a minute together.
-check: .venv/test
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/pytest -n auto --dist worksteal -m "not slow"
+check: style
+	@$(MAKE) --no-print-directory -j 2 types quick-tests
 
-# Everything that must hold: style, types, tests, doctests, README and docs examples.
-test: .venv/test
+# Everything that must hold: style, types, tests, doctests, README and docs examples. Types are checked by one process,
+# beside tests of which some wait.
+test: style
+	@$(MAKE) --no-print-directory -j 2 types tests
+
+style: .venv/test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: .venv/test
 	$(BIN)/mypy
+
+tests: .venv/test
 	$(BIN)/pytest -n auto --dist worksteal
+
+quick-tests: .venv/test
+	$(BIN)/pytest -n auto --dist worksteal -m "not slow"
 
 docs: .venv/test
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html

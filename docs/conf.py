@@ -1,10 +1,12 @@
 """Sphinx configuration."""
 
+import gc
 import sys
 from pathlib import Path
 
 import dprisk
 
+gc.set_threshold(100_000, 20, 50)  # pages are many small objects, and hardly any are garbage before the end
 sys.path.append(str(Path(__file__).parent / "_ext"))
 
 project = "dprisk"

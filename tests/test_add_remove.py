@@ -224,6 +224,7 @@ def test_full_batches_need_the_noise_of_the_theory_page(size: int, target: float
     assert found.source == "dprisk, theory 3.9 d"
 
 
+@pytest.mark.slow
 def test_the_tighter_way_is_taken_and_named() -> None:
     uniform, known = Threat(Prior.uniform(10)), Threat.membership(Prior.uniform(10))
     straight = assess(GaussianDP(1.0, "add-remove"), uniform)

@@ -234,6 +234,7 @@ def one_of_three_hundred(record: int, rng: np.random.Generator) -> FloatArray:
 LEAKS = (named_row, named_frame, masked, a_word_of_many, deep_inside, a_pair_of_twelve, one_of_three_hundred)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", LEAKS)
 def test_what_hides_in_names_words_and_entries_is_found(code: Callable[..., Any]) -> None:
     report = audit(code, 1.0, records=[0, 1], runs=4000)

@@ -316,6 +316,7 @@ def test_an_audit_finds_the_epsilon_of_flipped_bits() -> None:
     assert threat.to_dict()["attack"]["advantage_interval"][0] > 0
 
 
+@pytest.mark.slow
 def test_reports_are_strict_json() -> None:
     def refuse(constant: str) -> None:
         raise ValueError(constant)

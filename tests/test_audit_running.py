@@ -216,6 +216,7 @@ def seldom_text(record: int, rng: np.random.Generator) -> tuple[int, int | str]:
     return noisy, "failed" if rng.random() < 0.0004 else second
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [2, 5])
 def test_what_was_looked_at_before_does_not_matter_when_an_audit_goes_on(tmp_path: Path, kept: int) -> None:
     store = tmp_path / "runs"

@@ -25,7 +25,7 @@ import pytest
 from dprisk.auditing import as_target, audit, central, recorded
 from dprisk.auditing.code import adapters
 from dprisk.auditing.code.outputs import as_outputs
-from dprisk.auditing.code.randomness import kept
+from dprisk.auditing.code.randomness import kept, seeded
 from dprisk.auditing.code.reading import repeats
 from dprisk.auditing.code.target import Target
 from dprisk.errors import AuditedCodeError, DpriskError, InputFileError, ParameterError, TargetError
@@ -87,6 +87,19 @@ def test_the_state_of_the_callers_randomness_is_left_alone() -> None:
     np.random.seed(3)  # noqa: NPY002
     draw(as_target(with_globals, 2))
     assert (random.random(), np.random.random()) == expected  # noqa: NPY002
+
+
+def test_a_block_seeds_torch_as_torch_does() -> None:
+    import torch
+
+    def drawn(seed: int) -> list[float]:
+        with seeded(seed, ()):
+            return list(torch.rand(3).tolist())
+
+    first = drawn(5)
+    assert drawn(6) != first == drawn(5)
+    torch.manual_seed(int(np.random.SeedSequence(5).generate_state(4)[3]))
+    assert torch.rand(3).tolist() == first
 
 
 @pytest.mark.parametrize("kind", [np.random.default_rng, np.random.RandomState, random.Random])

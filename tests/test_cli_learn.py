@@ -38,6 +38,7 @@ def test_json_and_csv_have_every_case() -> None:
     assert lines[0].startswith("noise_multiplier,epsilon,knows,baseline,best_success_advantage")
 
 
+@pytest.mark.slow
 def test_a_table_and_a_picture(tmp_path: Path) -> None:
     out = run(*FEW, "2,8", "--out", str(tmp_path / "risk.svg"), "--prior", "worst-pair")
     assert "by an estimate" in out

@@ -3,7 +3,9 @@
 import re
 import runpy
 import shlex
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,32 +53,36 @@ def test_a_command_prints_what_the_page_shows(
     assert printed.rstrip() == shown
 
 
+@cache
+def script(name: str) -> dict[str, Any]:
+    """What the script of a picture defines."""
+    return runpy.run_path(str(FIGURES / f"{name}.py"))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["bounds", "adult", "epsilon", "priors", "distances", "guesses"])
 def test_the_picture_is_what_its_script_draws(name: str) -> None:
     """Regenerate with `python docs/figures/NAME.py` when a bound or a risk changes."""
-    drawn = runpy.run_path(str(FIGURES / f"{name}.py"))["picture"]()
-    assert drawn == (FIGURES / f"{name}.svg").read_text()
+    assert script(name)["picture"]() == (FIGURES / f"{name}.svg").read_text()
 
 
 @pytest.mark.slow
 def test_simulated_attacks_on_the_mean_hours_gain_what_the_curves_say() -> None:
     """The page says within 0.02. Standard deviations are at most about a half, of the means 0.008."""
-    script = runpy.run_path(str(FIGURES / "adult.py"))
-    epsilons = script["EPSILONS"].tolist()
-    for panel in [panel for row in script["panels"]()[:2] for panel in row]:
+    epsilons = script("adult")["EPSILONS"].tolist()
+    for panel in [panel for row in script("adult")["panels"]()[:2] for panel in row]:
         assert len(panel.points) == 28
         for point in panel.points:
             assert point.value == pytest.approx(panel.curves[point.eta][epsilons.index(point.epsilon)], abs=0.02)
 
 
 def test_an_estimate_for_the_histogram_of_hours_agrees_with_the_closed_form() -> None:
-    script = runpy.run_path(str(FIGURES / "adult.py"))
+    adult = script("adult")
     for prior, records in (("uniform", None), ("0 or 100 hours", [0, 100])):
         labels = records or list(range(101))
-        exact = assess(script["histogram"](4.0, labels), Threat(Prior.uniform(len(labels), labels)))
-        threat = Threat.reconstruction(script["priors"]()[prior])
-        found = estimate.estimate_best(script["histogram"](4.0), threat, np.random.default_rng(0), runs=4000)
+        exact = assess(adult["histogram"](4.0, labels), Threat(Prior.uniform(len(labels), labels)))
+        threat = Threat.reconstruction(adult["priors"]()[prior])
+        found = estimate.estimate_best(adult["histogram"](4.0), threat, np.random.default_rng(0), runs=4000)
         assert exact.exact
         assert found.advantage_interval[0] <= exact.advantage <= found.advantage_interval[1]
 

@@ -292,6 +292,7 @@ def test_what_is_known_of_combined_noise_is_told(mechanism: Mechanism, epsilon: 
     assert mechanism.guarantee().total_variation >= variation - 1e-9
 
 
+@pytest.mark.slow
 def test_the_curve_of_a_product_is_below_that_of_fine_cells() -> None:
     from dprisk import Gaussian
     from dprisk.mechanisms import Product

@@ -251,7 +251,7 @@ def test_attacks_on_dp_sgd(case: Case) -> None:
     )
     rng = np.random.default_rng(7)
     found = {
-        "exact": assess(release, threat, runs=1 << 19, seed=rng).advantage,
+        "exact": assess(release, threat, runs=1 << 18, seed=rng).advantage,
         "simplified": measure(SimplifiedAttack(release, threat), release, threat, rng).advantage,
         "simplified_with_norms": measure(SimplifiedAttack(release, threat, norms=True), release, threat, rng).advantage,
     }

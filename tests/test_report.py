@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 from html.parser import HTMLParser
 from importlib import resources
 from itertools import pairwise
@@ -68,6 +69,7 @@ class Tables(HTMLParser):
             self.tables[self._caption].append(dict(zip(self._head, self._row, strict=True)))
 
 
+@cache
 def report(name: str) -> Report:
     return make_report(read_threat_model(EXAMPLES / f"{name}.toml"))
 

@@ -3,17 +3,16 @@
 import json
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dprisk import audit
-from dprisk.report import make_report, read_audit
-from dprisk.taxonomy import read_threat_model
+from dprisk.report import read_audit
 from tests import browser
-from tests.test_report import noisy
-from tests.test_taxonomy import EXAMPLES
+from tests.test_report import noisy, report
 
 AXE = "axe-core@4.14.0"
 DESK, TELEPHONE = 1280, 360
@@ -56,8 +55,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     path.write_text(json.dumps(audit(noisy, claim=2.0, records=[0, 1], runs=20_000).to_dict()))
     made = {}
     for name in NAMES:
-        audited = read_audit(path) if name == "clinic" else None
-        made[name] = make_report(read_threat_model(EXAMPLES / f"{name}.toml"), audited).write(folder / f"{name}.html")
+        shown = replace(report(name), audit=read_audit(path)) if name == "clinic" else report(name)
+        made[name] = shown.write(folder / f"{name}.html")
     return made
 
 

@@ -225,6 +225,7 @@ def test_kinds_on_lines_and_rings_are_those_of_their_balls(data: st.DataObject) 
 UNEVEN = Prior.uniform(5, [0, 1, 2, 3, 100])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
     [

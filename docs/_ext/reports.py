@@ -17,11 +17,12 @@ def write_reports(app: Any, problem: Exception | None) -> None:
     folder = Path(app.outdir) / "reports"
     folder.mkdir(exist_ok=True)
     with resources.as_file(resources.files("dprisk") / "examples") as examples:
-        for name in EXAMPLES:
+        for name in app.config.example_reports:
             make_report(read_threat_model(examples / f"{name}.toml")).write(folder / f"{name}.html")
 
 
 def setup(app: Any) -> dict[str, bool]:
     """Called by Sphinx."""
+    app.add_config_value("example_reports", list(EXAMPLES), "html")
     app.connect("build-finished", write_reports)
     return {"parallel_read_safe": True}

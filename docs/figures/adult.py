@@ -7,6 +7,7 @@ python docs/figures/adult.py FOLDER     from the data set in that folder; writes
 import sys
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -111,6 +112,7 @@ def of_the_histogram(prior: Prior) -> Panel:
     return panel
 
 
+@cache
 def panels() -> list[list[Panel]]:
     """Three rows, advantage and success of the mean and advantage of the histogram, with a column for each prior."""
     rngs = np.random.default_rng(0).spawn(3)

@@ -4,6 +4,7 @@ import contextlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,8 @@ def listed(values: Any) -> list[Any]:
 
 def require_present(values: Sequence[Any], what: str) -> None:
     """Refuse None, NaN and the like."""
-    if set(map(type, values)) <= {str, int, bool}:
+    kinds = set(map(type, values))
+    if (set(map(type, chain.from_iterable(values))) if kinds == {tuple} else kinds) <= {str, int, bool}:
         return
     missing = sum(map(_is_missing, values))
     ThreatError.unless(

@@ -28,6 +28,7 @@ SHORT = 8  # entries up to which a list is written out
 LARGE = 1 << 20  # entries beyond which an array is not held twice
 TOLD = 1000  # entries up to which a list is told in JSON
 LONGEST = 120  # characters of code beyond which a summary says more
+PLAIN = frozenset({bool, float, int, str, type(None)})  # what is its own content
 
 
 class _Maker(ABCMeta):
@@ -233,6 +234,8 @@ def refuse_kind(given: Any) -> None:
 
 def content(value: Any) -> Hashable:
     """What a value is compared by: equal for equal content, whatever holds it. What cannot be told is only itself."""
+    if type(value) in PLAIN:
+        return value  # type: ignore[no-any-return]
     if isinstance(value, Value):
         return value._content
     if hasattr(value, "columns") and hasattr(value, "to_dict"):
@@ -244,7 +247,7 @@ def content(value: Any) -> Hashable:
     if isinstance(value, Mapping):
         return "mapping", frozenset((key, content(held)) for key, held in value.items())
     if isinstance(value, list | tuple):
-        return "list", tuple(map(content, value))
+        return "list", tuple(value if PLAIN.issuperset(map(type, value)) else map(content, value))
     return _foreign(value)
 
 

@@ -43,12 +43,13 @@ class SimplifiedAttack:
     def guess(self, outputs: npt.ArrayLike, rng: np.random.Generator, known: npt.ArrayLike | None = None) -> IntArray:
         """A guess (a record's number) for each output; `known` is as for `OptimalAttack`."""
         aligned, pi = self.mechanism.alignments(outputs, self.norms), self.threat.prior.weights
-        weight = aligned - (aligned @ pi)[:, None]
-        group = known_groups(self.threat, known, len(weight))
+        mean = (aligned @ pi)[:, None]
+        group = known_groups(self.threat, known, len(aligned))
         guesses = self._elsewhere(group, rng)
         for known_group in np.flatnonzero(np.bincount(group)):
             mine, members = np.flatnonzero(group == known_group), self._members[known_group]
-            evidence = weight[:, members] if mine.size == group.size else weight[np.ix_(mine, members)]
+            everybody = mine.size == group.size
+            evidence = aligned[:, members] - mean if everybody else aligned[np.ix_(mine, members)] - mean[mine]
             best = (pi[members] * evidence).argmax(axis=1)
             claimed = self.threat.knows.is_none | (evidence[np.arange(mine.size), best] > 0)
             guesses[mine[claimed]] = members[best[claimed]]

@@ -8,6 +8,7 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -63,7 +64,6 @@ class _Worst:
         The variables are u_A times k, w_Az times k / (E - 1), and the total of u, with k = max(1, E - 1): all of
         order 1 at any epsilon. Without a base the objective is taken per (E - 1) / k for the same reason.
         """
-        from scipy import sparse
         from scipy.optimize import linprog
 
         which, record = np.nonzero(self.owner[:, None] == self.inside)
@@ -73,14 +73,15 @@ class _Worst:
         # Below 1e-6 the program hardly changes but for its scale, and coefficients that small would be dropped.
         rise = math.expm1(min(max(self.epsilon, 1e-6), 700.0))
         k = max(1.0, rise)
-        level = sparse.csr_array((np.ones(n_sets), (self.owner, np.arange(n_sets))), shape=(n_groups, n_sets))
-        top = sparse.csr_array((np.ones(n_extra), (record, np.arange(n_extra))), shape=(n_records, n_extra))
-        below = sparse.csr_array((-np.ones(n_extra), (np.arange(n_extra), which)), shape=(n_extra, n_sets))
-        equal = sparse.block_array(
-            [[None, top * (rise / k), np.ones((n_records, 1))], [level / k, None, -np.ones((n_groups, 1))]],
-            format="csr",
+        extra, total = np.arange(n_extra), n_sets + n_extra
+        equal = _filled(
+            (n_records + n_groups, total + 1),
+            (record, n_sets + extra, rise / k),
+            (np.arange(n_records), total, 1.0),
+            (n_records + self.owner, np.arange(n_sets), 1 / k),
+            (n_records + np.arange(n_groups), total, -1.0),
         )
-        capped = sparse.block_array([[below, sparse.eye_array(n_extra), np.zeros((n_extra, 1))]], format="csr")
+        capped = _filled((n_extra, total + 1), (extra, which, -1.0), (extra, n_sets + extra, 1.0))
         unit = 1.0 if self.base.any() else rise / k
         found = linprog(
             -np.concatenate([self.base / k / unit, self.worth[which, record] * (rise / k / unit), [0.0]]),
@@ -134,7 +135,6 @@ def _curve_program(guarantee: Guarantee, gains: FloatArray, penalties: FloatArra
 
     Needs: exact success, nothing known.
     """
-    from scipy import sparse
     from scipy.optimize import linprog
 
     size = gains.size
@@ -152,10 +152,16 @@ def _curve_program(guarantee: Guarantee, gains: FloatArray, penalties: FloatArra
     keep = np.unique(np.minimum(np.concatenate(start), slope.size - 1))
     slope, offset = slope[keep], offset[keep]
     require(size * slope.size <= MAX_VARIABLES, _too_many(size * slope.size), TooLargeError)
-    eye = sparse.eye_array(size, format="csr")
-    lines = sparse.kron(eye, slope[:, None])
-    ones = sparse.kron(eye, np.ones((slope.size, 1)))
-    rows = sparse.block_array([[lines, -ones], [eye, np.ones((size, size)) - eye]], format="csr")
+    mine = np.arange(size)
+    record, line = np.divmod(np.arange(size * slope.size), slope.size)
+    one, other = np.nonzero(~np.eye(size, dtype=bool))
+    rows = _filled(
+        (record.size + size, 2 * size),
+        (np.arange(record.size), record, slope[line]),
+        (np.arange(record.size), size + record, -1.0),
+        (record.size + mine, mine, 1.0),
+        (record.size + one, size + other, 1.0),
+    )
     limits = np.concatenate([np.tile(-offset, size), np.ones(size)])
     found = linprog(
         np.concatenate([-gains, penalties]), A_ub=rows, b_ub=limits, bounds=[(0, 1)] * (2 * size), method="highs"
@@ -238,7 +244,6 @@ def worst_with_delta(epsilon: float, delta: float, threat: Threat, which: str) -
 
         sum_z max_A [ c_Az - sum_z' l_zz'A + E sum_z' l_z'zA ] + delta sum_zz' max_A l_zz'A.
     """
-    from scipy import sparse
     from scipy.optimize import linprog
 
     pi, member = _joint_success_sets(threat)
@@ -249,21 +254,20 @@ def worst_with_delta(epsilon: float, delta: float, threat: Threat, which: str) -
     require(n_pairs * n_sets <= MAX_DELTA_VARIABLES, _too_many(n_pairs * n_sets, MAX_DELTA_VARIABLES), TooLargeError)
     if n_pairs == 0:
         return Certified(float(worth.max()), pi.copy(), float(worth.max()))
-    n_excess, each_set = n_pairs * n_sets, np.ones((1, n_sets))
-    pick_one, pick_two = (sparse.csr_array((np.ones(n_pairs), (np.arange(n_pairs), of))) for of in (one, two))
+    n_cells, n_excess = size * n_sets, n_pairs * n_sets
+    cell, excess = np.arange(n_cells), np.arange(n_excess)
+    pair, chosen = np.divmod(excess, n_sets)
     found = linprog(
         -np.concatenate([worth.T.ravel(), np.zeros(n_excess)]),
-        A_ub=sparse.block_array(
-            [
-                [sparse.kron(pick_one - factor * pick_two, sparse.eye_array(n_sets)), -sparse.eye_array(n_excess)],
-                [None, sparse.kron(sparse.eye_array(n_pairs), each_set)],
-            ],
-            format="csr",
+        A_ub=_filled(
+            (n_excess + n_pairs, n_cells + n_excess),
+            (excess, one[pair] * n_sets + chosen, 1.0),
+            (excess, two[pair] * n_sets + chosen, -factor),
+            (excess, n_cells + excess, -1.0),
+            (n_excess + pair, n_cells + excess, 1.0),
         ),
         b_ub=np.concatenate([np.zeros(n_excess), np.full(n_pairs, delta)]),
-        A_eq=sparse.hstack(
-            [sparse.kron(sparse.eye_array(size), each_set), sparse.csr_array((size, n_excess))], format="csr"
-        ),
+        A_eq=_filled((size, n_cells + n_excess), (cell // n_sets, cell, 1.0)),
         b_eq=np.ones(size),
         bounds=(0, None),
         method="highs",
@@ -271,9 +275,21 @@ def worst_with_delta(epsilon: float, delta: float, threat: Threat, which: str) -
     price = np.zeros((n_pairs, n_sets))
     if found.status == 0:
         price = np.maximum(0.0, -found.ineqlin.marginals[:n_excess]).reshape(n_pairs, n_sets)
-    each = worth.T - pick_one.T @ price + factor * (pick_two.T @ price)
+    paid, got = np.zeros((2, size, n_sets))
+    np.add.at(paid, one, price)
+    np.add.at(got, two, price)
+    each = worth.T - paid + factor * got
     value = float(each.max(axis=1).sum() + delta * price.max(axis=1).sum())
     return Certified(max(0.0, min(value, 1.0)), each.max(axis=1), -float(found.fun) if found.status == 0 else 0.0)
+
+
+def _filled(shape: tuple[int, int], *parts: tuple[Any, Any, Any]) -> Any:
+    """A sparse matrix with these rows, columns and values; one number stands for many."""
+    from scipy import sparse
+
+    filled = [np.broadcast_arrays(*part) for part in parts]
+    rows, columns, values = (np.concatenate(entries) for entries in zip(*filled, strict=True))
+    return sparse.csr_array((values, (rows, columns)), shape=shape)
 
 
 def _success_sets(threat: Threat) -> tuple[FloatArray, BoolArray]:

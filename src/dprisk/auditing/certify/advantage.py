@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from dprisk.auditing.certify.counts import as_delta
 from dprisk.bounds import REGISTRY, Bound, Value
@@ -74,6 +75,8 @@ def _tightest(among: Sequence[Bound], guarantee: Guarantee, threat: Threat) -> V
 def _last_below(bound: Callable[[float], float], target: float, start: float, tolerance: float) -> float:
     """An epsilon, from start on, at which a rising bound is certainly below the target, close to the last such."""
     from scipy.optimize import brentq
+
+    bound = cache(bound)  # ends are asked again
 
     def below(epsilon: float) -> bool:
         return bound(epsilon) * (1 + 1e-12) < target

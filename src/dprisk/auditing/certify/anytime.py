@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -145,6 +146,7 @@ def _log_products(
     return np.asarray(LOG_WEIGHTS + total - ROUNDING * sizes)
 
 
+@lru_cache(maxsize=1024)  # of a claim at every look, and of the first steps of every walk
 def _log_factors(epsilon: float, size: int, delta: float) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The logs of 1 + lam (X - delta) for a correct, a wrong and no answer, one for each stake.
 

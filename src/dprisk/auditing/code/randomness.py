@@ -199,8 +199,8 @@ def seeded(seed: int, generators: Sequence[Any]) -> Iterator[None]:
         np.random.seed(words[:4])  # noqa: NPY002
         if "numba" in sys.modules:
             _numba_seed()(int(words[2]))
-        if (torch := sys.modules.get("torch")) is not None:
-            torch.manual_seed(int(words[3]))
+        if "torch" in sys.modules:
+            _torch_seed()(int(words[3]))
         for generator, place in zip(generators, itertools.count(4, 4), strict=False):
             _reseed(generator, words[place : place + 4])
         yield
@@ -218,7 +218,7 @@ def set_aside() -> Iterator[None]:
     random.seed(0)
     np.random.seed(0)  # noqa: NPY002
     if torch is not None:
-        torch.manual_seed(0)
+        _torch_seed()(0)
     try:
         yield
     finally:
@@ -234,6 +234,22 @@ def this_process() -> tuple[str, int]:
 
 
 _refreshed: set[tuple[str, int]] = set()
+_noted: list[Any] | None = None  # the generators of this process, for workers that are forked from it
+
+
+def note_generators(before_a_fork: bool = True) -> None:
+    """Look for all generators before workers are forked, so that not each has to; or forget them again.
+
+    To look at all objects takes a tenth of a second or more, and in a worker a copy of the memory that they are in.
+    """
+    global _noted
+    _noted = _all_generators() if before_a_fork else None
+
+
+def begin_in_worker() -> None:
+    """In a new worker: what it has from the process that it was forked from was looked at there."""
+    if _noted is not None:
+        gc.freeze()  # leaves these objects out of the next look, and costs nothing
 
 
 def refresh_elsewhere(home: tuple[str, int], target: Any) -> None:
@@ -247,10 +263,17 @@ def refresh_elsewhere(home: tuple[str, int], target: Any) -> None:
         return
     _refreshed.add(here)
     target.load()
+    for generator in (*(_noted or ()), *_all_generators()):
+        _reseed(generator, np.frombuffer(os.urandom(16), dtype=np.uint32))
+
+
+def _all_generators() -> list[Any]:
+    found = []
     for thing in gc.get_objects():
         kind = type(thing)  # not what a proxy would say of itself, which may warn or load something
         if issubclass(kind, _GENERATORS) and not issubclass(kind, random.SystemRandom):
-            _reseed(thing, np.frombuffer(os.urandom(16), dtype=np.uint32))
+            found.append(thing)
+    return found
 
 
 def _reseed(generator: Any, words: AnyArray) -> None:
@@ -261,6 +284,20 @@ def _reseed(generator: Any, words: AnyArray) -> None:
         generator.seed(words)
     else:
         generator.seed(int.from_bytes(words.tobytes(), "little"))
+
+
+@cache
+def _torch_seed() -> Callable[[int], Any]:
+    """`torch.manual_seed`, which keeps the seed and a text of the whole stack for each kind of device that may yet be
+    started: that takes a millisecond or more, each block anew. Where there is no such device only what is left of it.
+    """
+    torch = sys.modules["torch"]
+    devices = getattr(torch, "accelerator", None)
+    if devices is None:  # before torch 2.6
+        return torch.manual_seed  # type: ignore[no-any-return]
+    kind = devices.current_accelerator()  # that torch was built for, told without starting it
+    none = kind is None or (kind.type == "cuda" and torch.cuda.device_count() == 0)
+    return torch.default_generator.manual_seed if none else torch.manual_seed  # type: ignore[no-any-return]
 
 
 @cache

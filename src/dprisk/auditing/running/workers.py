@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from dprisk.auditing.code.randomness import begin_in_worker, note_generators
 from dprisk.auditing.code.timeouts import as_timeout
 from dprisk.errors import TargetError, as_number, as_whole, fail, require
 
@@ -132,12 +133,17 @@ class Workers:
 
     def _fresh(self, probe: Work) -> Any:
         _require_sendable(probe, self.name)
-        with ProcessPoolExecutor(1, initializer=_leave_in_time) as pool:
-            return pool.submit(probe, 0).result()
+        note_generators()
+        try:
+            with ProcessPoolExecutor(1, initializer=_begin) as pool:
+                return pool.submit(probe, 0).result()
+        finally:
+            note_generators(before_a_fork=False)
 
     def _pool(self) -> ProcessPoolExecutor:
         if self._own is None:
-            self._own = ProcessPoolExecutor(self.running.n_jobs, initializer=_leave_in_time)
+            note_generators()
+            self._own = ProcessPoolExecutor(self.running.n_jobs, initializer=_begin)
         return self._own
 
     def _dismiss(self) -> None:
@@ -149,6 +155,7 @@ class Workers:
                 process.kill()  # they may have been forked with a handler of their parent for anything milder
         self._own.shutdown(wait=True, cancel_futures=True)
         self._own = None
+        note_generators(before_a_fork=False)
 
 
 def same_outputs(one: Any, two: Any) -> bool:
@@ -179,8 +186,9 @@ def _lost(problem: Exception, name: str, block: int, failures: int) -> str | Non
     return None
 
 
-def _leave_in_time() -> None:
+def _begin() -> None:
     """Make a worker end at once and without a word on Ctrl-C, and when the audit itself was killed."""
+    begin_in_worker()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threading.Thread(target=_leave_after_parent, daemon=True).start()
 
