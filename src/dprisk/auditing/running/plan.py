@@ -27,11 +27,11 @@ from dprisk.errors import InputFileError, require
 from dprisk.types import IntArray
 
 BLOCK = 10_000  # runs of a known mechanism in a block
-CALLS = 1000  # runs of unknown code in a block at least, and those that are judged at once
-FEW = 250  # outputs that are held before they become an array: of more Python looks for garbage, which takes longer
+CALLS = 1000  # runs of unknown code in a block at least
 MOST_CALLS = 10_000  # the same at most
 PARTS = 20  # blocks to share out and to record, unless they would be smaller or larger than that
 LARGER = 2  # times as many runs in a block of unknown code once nothing is learned any more: judging a block takes time
+FEW = 250  # outputs that are held before they become an array: of more Python looks for garbage, which takes longer
 LOOKS = 100  # runs of unknown code in a block if the audit may end at each
 FIRST = 32  # the share of all blocks after which learners learn for the first time
 WHOLE = 3  # the time when they learn everything, if there are so many; it takes long
