@@ -19,10 +19,9 @@ from dprisk.auditing.certify.counts import Counts
 from dprisk.auditing.certify.portfolio import Answers
 from dprisk.auditing.code.outputs import as_objects
 from dprisk.auditing.evidence.attackers import Lookup, verbatim
-from dprisk.auditing.evidence.counting import counted
 from dprisk.auditing.evidence.coverage import smallest_disclosure
-from dprisk.auditing.evidence.places import Ladder
-from dprisk.auditing.evidence.views import NOTHING, Seen, Value
+from dprisk.auditing.evidence.places import NOTHING, Ladder, counted
+from dprisk.auditing.evidence.views import Seen, Value
 from dprisk.types import FloatArray, IntArray
 
 SMALL, LARGE = st.integers(-3, 3), st.sampled_from([-(2**63), -(2**63) + 1, -5, 0, 7, 2**40, 2**63 - 2, 2**63 - 1])

@@ -11,6 +11,7 @@ import pytest
 
 from dprisk import ApproxDP, Gaussian, Prior, Threat, audit
 from dprisk.auditing import Look, Running, as_target
+from dprisk.auditing.evidence.design import Scorer
 from dprisk.auditing.evidence.learned import (
     EVERY,
     Classifier,
@@ -21,7 +22,6 @@ from dprisk.auditing.evidence.learned import (
     KernelScorer,
     Learner,
 )
-from dprisk.auditing.evidence.scores import Scorer
 from dprisk.errors import ParameterError, TargetError
 from dprisk.types import FloatArray, IntArray
 

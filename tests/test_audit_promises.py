@@ -18,9 +18,8 @@ from dprisk.auditing.certify.counts import Counts, certified_epsilon
 from dprisk.auditing.code.outputs import as_outputs
 from dprisk.auditing.code.randomness import set_aside
 from dprisk.auditing.code.recordings import Recorded
-from dprisk.auditing.evidence.design import Design
+from dprisk.auditing.evidence.design import Design, GuessScorer, KnownScorer, Scorer
 from dprisk.auditing.evidence.learned import FrequencyScorer, Kernels, KernelScorer
-from dprisk.auditing.evidence.scores import GuessScorer, KnownScorer, Scorer
 from dprisk.auditing.evidence.suspects import Wanted, learned_design
 from dprisk.errors import DpriskError, ParameterError, ThreatError
 from dprisk.guarantees import ApproxDP

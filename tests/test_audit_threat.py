@@ -32,8 +32,8 @@ from dprisk.auditing import Look, Running, as_target
 from dprisk.auditing.certify.advantage import epsilon_from_advantage
 from dprisk.auditing.certify.bets import Bet
 from dprisk.auditing.certify.gains import Gains
+from dprisk.auditing.evidence.design import KnownScorer
 from dprisk.auditing.evidence.guessing import Guessing, bet_on
-from dprisk.auditing.evidence.scores import KnownScorer
 from dprisk.auditing.running import plan
 from dprisk.errors import InputFileError, MechanismError, ParameterError, TargetError, ThreatError
 from dprisk.testing import assert_private

@@ -42,8 +42,8 @@ from dprisk.attacks import (
 from dprisk.attacks.estimate import Guesser, mass_range, measure, one_run
 from dprisk.attacks.heuristics import frequencies
 from dprisk.auditing import Look
+from dprisk.auditing.evidence.design import GuessScorer, KnownScorer, leads
 from dprisk.auditing.evidence.guessing import Guessing, bet_on
-from dprisk.auditing.evidence.scores import GuessScorer, KnownScorer, leads
 from dprisk.errors import DpriskError
 from dprisk.mechanisms import BLH, SHE, THE, ConcreteHashing, UnaryEncoding
 from dprisk.threat import Balls, Distances

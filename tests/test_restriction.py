@@ -11,9 +11,8 @@ from scipy import stats
 
 from dprisk.auditing import Running, as_target, audit
 from dprisk.auditing.code.target import MechanismTarget
-from dprisk.auditing.evidence.design import Design
+from dprisk.auditing.evidence.design import Design, GuessScorer, KnownScorer
 from dprisk.auditing.evidence.restriction import restricted
-from dprisk.auditing.evidence.scores import GuessScorer, KnownScorer
 from dprisk.auditing.running import plan
 from dprisk.errors import MechanismError
 from dprisk.mechanisms import (

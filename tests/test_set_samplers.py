@@ -6,7 +6,7 @@ from scipy import stats
 
 from dprisk import OLH, OUE, SUE, SubsetSelection
 from dprisk.auditing import as_target
-from dprisk.auditing.evidence.scores import KnownScorer, leads
+from dprisk.auditing.evidence.design import KnownScorer, leads
 from dprisk.auditing.evidence.suspects import Wanted, known_design
 from dprisk.auditing.running.plan import Plan, Round
 from dprisk.mechanisms.base import Mechanism

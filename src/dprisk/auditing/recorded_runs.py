@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from dprisk.auditing.certify.claim import Terms, as_claim
-from dprisk.auditing.code.comparison import require_outputs
+from dprisk.auditing.code.outputs import require_outputs
 from dprisk.auditing.code.randomness import block_generator
 from dprisk.auditing.code.recordings import Recorded
 from dprisk.auditing.evidence.attackers import Past

@@ -10,14 +10,12 @@ from typing import Any
 
 from dprisk.auditing.certify.claim import Terms, as_claim
 from dprisk.auditing.code.reading import Records, read
-from dprisk.auditing.evidence.choosing import Look, choose
-from dprisk.auditing.evidence.pilot import WatchPilot
+from dprisk.auditing.evidence.choosing import Look, WatchPilot, choose
 from dprisk.auditing.report import AuditReport, conclude
-from dprisk.auditing.running.budget import Budget
 from dprisk.auditing.running.identity import identity
 from dprisk.auditing.running.plan import Outcome, Watch, carry_out
 from dprisk.auditing.running.store import Store
-from dprisk.auditing.running.workers import Running
+from dprisk.auditing.running.workers import Budget, Running
 from dprisk.errors import ParameterError, require
 from dprisk.guarantees import Guarantee
 from dprisk.threat.threat import Threat

@@ -18,21 +18,21 @@ import numpy as np
 
 from dprisk.auditing.certify.counts import rate
 from dprisk.auditing.code.outputs import as_objects
-from dprisk.auditing.evidence.counting import Counted, counted
-from dprisk.auditing.evidence.cuts import (
+from dprisk.auditing.evidence.entries import correlated, direction_of, shifted
+from dprisk.auditing.evidence.fitted import (
     Bins,
     OneColumn,
+    Parts,
     TwoColumns,
     coarse,
+    have_parts,
     in_decimals,
     paired,
     summed,
+    telling_parts,
 )
-from dprisk.auditing.evidence.entries import correlated, direction_of, shifted
-from dprisk.auditing.evidence.forms import shown
-from dprisk.auditing.evidence.parts import Parts, have_parts, telling_parts
-from dprisk.auditing.evidence.places import Directory
-from dprisk.auditing.evidence.views import Form, LowBits, Seen, Value, View
+from dprisk.auditing.evidence.places import Counted, Directory, counted
+from dprisk.auditing.evidence.views import Form, LowBits, Seen, Value, View, shown
 from dprisk.types import BoolArray, FloatArray, IntArray
 
 DOUBTS = (0.1, 1e-3, 1e-6)  # chances that a rate of right answers is taken to be too good, for each token

@@ -1,31 +1,74 @@
-"""The experiment that an audit makes: chosen from what is known of the code, before the runs that count."""
+"""The experiment that an audit makes: chosen from what is known of the code, before the runs that count.
+
+What is not known is learned from pilot runs. They are made piece by piece, so that they can be kept and told of.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from dprisk.auditing.certify.claim import Terms
-from dprisk.auditing.code.randomness import block_generator
+from dprisk.auditing.code.randomness import block_generator, kept
 from dprisk.auditing.code.target import Target
 from dprisk.auditing.evidence.attackers import Past
-from dprisk.auditing.evidence.design import Design
+from dprisk.auditing.evidence.design import Design, GuessScorer, KnownScorer, Scorer
 from dprisk.auditing.evidence.experiment import Experiment
 from dprisk.auditing.evidence.guessing import choose_guessing
 from dprisk.auditing.evidence.learned import EVERY, Classifier, Learner
-from dprisk.auditing.evidence.pilot import InPieces, Keeps, WatchPilot
 from dprisk.auditing.evidence.portfolio import Portfolio
 from dprisk.auditing.evidence.restriction import restricted
-from dprisk.auditing.evidence.scores import GuessScorer, KnownScorer, Scorer
 from dprisk.auditing.evidence.screening import MOST_PAIRS, busiest
 from dprisk.auditing.evidence.suspects import Wanted, known_design, learned_designs, pilot_past
+from dprisk.auditing.evidence.views import joined
 from dprisk.errors import ThreatError, fail, require
 from dprisk.exact import require_match
 from dprisk.mechanisms import Mechanism
 from dprisk.threat.threat import Threat
+from dprisk.types import AnyArray, IntArray
+
+PIECE, LARGEST_PIECE = 250, 1000  # runs of a pilot in the first piece, and in the largest
+
+WatchPilot = Callable[[int, int], None]  # told of the pilot runs made so far, and of those planned by now
+
+
+class Keeps(Protocol):
+    """Where the pieces of a pilot are kept."""
+
+    def pilot(self, number: int, records: IntArray, run: Callable[[], AnyArray]) -> AnyArray:
+        """The outputs of a piece for these records: as kept before, or run now and kept."""
+
+
+class InPieces(Target):
+    """A target for pilot runs. Each piece has its own seed, so that pieces that were kept need not be run again."""
+
+    def __init__(self, target: Target, store: Keeps | None, watch: WatchPilot | None) -> None:
+        self.name, self.records, self.pairs = target.name, target.records, target.pairs
+        self._target, self._store, self._watch = target, store, watch
+        self._done = self._pieces = 0
+
+    def sample(self, records: IntArray, rng: np.random.Generator) -> Any:
+        """Outputs of the target, those of a piece at a time; of a mechanism, which is quick and the same again, all."""
+        if self._target.mechanism is not None:
+            return self._target.sample(records, rng)
+        parts: list[AnyArray] = []
+        made, planned = 0, self._done + records.size
+        with kept:
+            while not parts or made < records.size:
+                some = records[made : made + min(LARGEST_PIECE, max(PIECE, self._done))]
+                parts.append(self._piece(some, np.random.default_rng(rng.integers(1 << 63))))
+                made, self._done, self._pieces = made + some.size, self._done + some.size, self._pieces + 1
+                if self._watch is not None:
+                    self._watch(self._done, planned)
+        return joined(parts)
+
+    def _piece(self, records: IntArray, rng: np.random.Generator) -> Any:
+        if self._store is None:
+            return self._target.sample(records, rng)
+        return self._store.pilot(self._pieces, records, lambda: self._target.sample(records, rng))
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.auditing.code.comparison import as_numbers, columns_of, rows_of, sortable
-from dprisk.auditing.code.outputs import as_objects
+from dprisk.auditing.code.outputs import as_numbers, as_objects, columns_of, rows_of, sortable
+from dprisk.auditing.evidence.design import Scorer
 from dprisk.auditing.evidence.places import Ladder, quantiles
-from dprisk.auditing.evidence.scores import Scorer
 from dprisk.errors import ParameterError, TargetError, fail, require
 from dprisk.tables import as_floats
 from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from dprisk.auditing.code.target import MechanismTarget, Target
-from dprisk.auditing.evidence.design import Design
+from dprisk.auditing.evidence.design import Design, KnownScorer
 from dprisk.auditing.evidence.experiment import Experiment
-from dprisk.auditing.evidence.scores import KnownScorer
 from dprisk.mechanisms import BLH, OLH, OUE, SHE, SUE, THE, LocalHashing, SubsetSelection, UnaryEncoding
 
 RESTRICTED_TYPES = {BLH, OLH, OUE, SHE, SUE, THE, LocalHashing, SubsetSelection, UnaryEncoding}

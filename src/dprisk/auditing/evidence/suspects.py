@@ -13,12 +13,11 @@ from functools import reduce
 import numpy as np
 
 from dprisk.auditing.certify.counts import expected_certificates
-from dprisk.auditing.code.comparison import comparable, require_outputs
+from dprisk.auditing.code.outputs import comparable, require_outputs
 from dprisk.auditing.code.target import Target
 from dprisk.auditing.evidence.attackers import Past, together
-from dprisk.auditing.evidence.design import Design
+from dprisk.auditing.evidence.design import Design, KnownScorer, Scorer, leads
 from dprisk.auditing.evidence.learned import EVERY, Learner
-from dprisk.auditing.evidence.scores import KnownScorer, Scorer, leads
 from dprisk.auditing.evidence.screening import MOST_PAIRS, MOST_RECORDS, busiest, screened
 from dprisk.auditing.evidence.views import Seen
 from dprisk.errors import MechanismError, require

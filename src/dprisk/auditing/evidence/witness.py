@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dprisk.auditing.evidence.attackers import Past, Rule
-from dprisk.auditing.evidence.forms import shown
+from dprisk.auditing.evidence.views import shown
 from dprisk.guarantees import ApproxDP
 
 SHOWN = 3  # outputs

@@ -20,9 +20,8 @@ from dprisk.auditing.evidence.attackers import Past, together
 from dprisk.auditing.evidence.choosing import Setup
 from dprisk.auditing.evidence.experiment import Experiment
 from dprisk.auditing.evidence.views import Seen, joined
-from dprisk.auditing.running.budget import Budget
 from dprisk.auditing.running.store import Block, Store
-from dprisk.auditing.running.workers import Running, Workers
+from dprisk.auditing.running.workers import Budget, Running, Workers
 from dprisk.errors import InputFileError, require
 from dprisk.types import IntArray
 

@@ -1,4 +1,7 @@
-"""Who runs the blocks of an audit: this process, others, or any executor. Results come in order in any case."""
+"""Who runs the blocks of an audit, and for how long: this process, others, or any executor.
+
+Results come in order in any case. When the time for a whole audit is up, it ends with what it has by then.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,11 @@ import os
 import pickle
 import signal
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -25,6 +30,7 @@ RETRIES = 3  # times in a row that a pool whose workers died is made anew
 AHEAD = 2  # blocks in flight for each worker, beyond which none is submitted
 
 Work = Callable[[int], Any]  # runs the block of a number
+AGAIN = 1.0  # seconds after which code that went on in spite of it is interrupted again
 
 
 @dataclass(frozen=True)
@@ -222,3 +228,43 @@ def _submitted(work: Work, numbers: list[int], executor: Executor, n_jobs: int) 
     finally:
         for future in waiting:
             future.cancel()
+
+
+class Budget:
+    """How much time there is: `is_over` once it was used up. Without a number of seconds it never is."""
+
+    def __init__(self, seconds: float | None = None) -> None:
+        self.seconds = seconds
+        self._end = None if seconds is None else time.monotonic() + seconds
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time is up."""
+        return self._end is not None and time.monotonic() >= self._end
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Raise KeyboardInterrupt in here when the time is up, as Ctrl-C does.
+
+        That takes the main thread of the process, and sets aside whatever else handles Ctrl-C there; in another thread
+        only `is_over` tells.
+        """
+        if self._end is None or threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        done = threading.Event()
+        watch = threading.Thread(target=self._interrupt, args=(done,), daemon=True)
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            watch.start()
+            yield
+        finally:
+            done.set()
+            watch.join()
+            signal.signal(signal.SIGINT, before)
+
+    def _interrupt(self, done: threading.Event) -> None:
+        while not done.wait(max(0.0, (self._end or 0.0) - time.monotonic())):
+            os.kill(os.getpid(), signal.SIGINT)
+            if done.wait(AGAIN):
+                return

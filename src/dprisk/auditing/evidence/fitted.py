@@ -1,19 +1,29 @@
-"""Ways of looking at numbers: cut at quantiles of earlier ones, alone, in pairs, in tuples, or as a weighted sum."""
+"""Ways of looking that are fitted to earlier outputs.
+
+Numbers are cut at quantiles of earlier ones, alone, in pairs, in tuples, or as a weighted sum. Text and nested outputs
+are looked through for the words, or entries at any depth, that tell records apart.
+"""
 
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from dprisk.auditing.evidence.forms import shown
-from dprisk.auditing.evidence.places import Ladder, quantiles
-from dprisk.auditing.evidence.views import NOTHING, Seen, View, digests, is_number
-from dprisk.types import FloatArray, IntArray
+from dprisk.auditing.evidence.places import NOTHING, Ladder, quantiles
+from dprisk.auditing.evidence.views import Seen, View, digests, is_number, shown
+from dprisk.types import AnyArray, FloatArray, IntArray
 
 PAIRED = 64  # more than there are places in either of a pair
 CUT_BY = 20_000  # numbers by whose quantiles others are cut, at least
+MOST_PARTS = 64  # words of a text, or entries, that are looked at
+TRIED_FOR_PARTS = 1000  # outputs by which that is decided
+MOST_TELLING = 16  # words or entries that are looked for
+WORD = re.compile(r"\w+")
 
 
 class Bins(View):
@@ -176,3 +186,51 @@ def summed(columns: FloatArray | None, direction: FloatArray) -> FloatArray | No
     if not usual.all():
         sums[~usual] = direction @ np.where(np.isfinite(columns[:, ~usual]), columns[:, ~usual], 0.0)
     return np.asarray(sums)
+
+
+class Parts(View):
+    """The first of some words, or entries at any depth, that an output holds."""
+
+    is_fixed = False
+
+    def __init__(self, parts: Sequence[str]) -> None:
+        self.parts = {part: place for place, part in enumerate(parts)}
+
+    def tokens(self, seen: Seen) -> IntArray:
+        found = (
+            min((self.parts[part] for part in parts_of(value) if part in self.parts), default=NOTHING)
+            for value in seen.outputs.tolist()
+        )
+        return np.fromiter(found, dtype=np.int64, count=len(seen))
+
+    def words(self, token: int, example: Any) -> str:
+        return f"the output holds {list(self.parts)[token]}"
+
+
+def parts_of(value: Any) -> set[str]:
+    """The words of a text, and what is in it at any depth, each as it is written."""
+    if isinstance(value, str):
+        return {repr(word) for word in WORD.findall(value)[:MOST_PARTS]}
+    if isinstance(value, tuple | frozenset):
+        return set().union(*map(parts_of, list(value)[:MOST_PARTS])) if value else set()
+    return {repr(value)}
+
+
+def have_parts(outputs: AnyArray) -> bool:
+    """Whether these are texts or nested outputs, most of which are never seen again: whole ones tell nothing then."""
+    some = outputs[:TRIED_FOR_PARTS].tolist() if outputs.dtype.kind == "O" else []
+    return any(isinstance(value, str | tuple | frozenset) for value in some) and 2 * len(set(some)) > len(some)
+
+
+def telling_parts(outputs: AnyArray, records: IntArray) -> list[str]:
+    """The words or entries that tell most of some record, those that tell most first."""
+    held: dict[str, Counter[int]] = {}
+    for value, record in zip(outputs.tolist(), records.tolist(), strict=True):
+        for part in parts_of(value):
+            held.setdefault(part, Counter())[record] += 1
+
+    def evidence(part: str) -> float:
+        (_, top), total = held[part].most_common(1)[0], held[part].total()
+        return top * math.log((top + 0.5) / (total - top + 0.5))
+
+    return sorted((part for part in held if held[part].total() > 1), key=evidence, reverse=True)[:MOST_TELLING]
