@@ -208,13 +208,17 @@ class Portfolio(Experiment[Answers]):
     def _told(self, names: Sequence[str], tally: Answers, past: Past) -> list[Witness]:
         """What these learners saw, the clearest first; of those who saw the same the one who says it best."""
         found: dict[Any, Witness] = {}
+        seen = [
+            (suspects, past.of(suspects), by_name(known))
+            for suspects, known in zip(self.sources, self.learned, strict=True)
+        ]
         for name in sorted(names, key=_plainness):
             sizes = tally.others[name]
             best = max(sizes, key=lambda size: sizes[size].correct, default=0)
-            for suspects, known in zip(self.sources, map(by_name, self.learned), strict=True):
+            for suspects, mine, known in seen:
                 if suspects.size == best and name in known:
                     rule, grade = known[name]
-                    witness = witness_of(name, rule.at(grade), past.of(suspects), self.records)
+                    witness = witness_of(name, rule.at(grade), mine, self.records)
                     if witness is not None:
                         found.setdefault((suspects.tobytes(), witness.times, witness.other_times), witness)
 

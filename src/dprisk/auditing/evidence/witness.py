@@ -68,13 +68,12 @@ def witness_of(attacker: str, rule: Rule, past: Past, records: Sequence[Any]) ->
     named = np.flatnonzero(answers >= 0)
     if named.size == 0:
         return None
-    groups, place = np.unique(
-        np.column_stack([rule.groups(past.seen.take(named)), answers[named]]), axis=0, return_inverse=True
-    )
+    groups = np.unique(rule.groups(past.seen.take(named)), return_inverse=True)[1]
+    place = np.unique(groups * len(records) + answers[named], return_inverse=True)[1]
     right = past.records[named] == answers[named]
-    hits, misses = (np.bincount(place.ravel()[some], minlength=len(groups)) for some in (right, ~right))
+    hits, misses = (np.bincount(place[some], minlength=place.max() + 1) for some in (right, ~right))
     best = int(np.argmax(hits * np.log((hits + 0.5) / (misses + 0.5))))  # evidence: how often, times how clearly
-    among = named[place.ravel() == best]
+    among = named[place == best]
     record = int(answers[among[0]])
     times, runs = (np.bincount(numbers, minlength=len(records)) for numbers in (past.records[among], past.records))
     rivals = np.where(runs > 0, times, -1)
