@@ -3,6 +3,7 @@
 import math
 import multiprocessing
 import os
+import secrets
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -93,6 +94,30 @@ def hangs_in_a_worker(record: int) -> int:
     if multiprocessing.parent_process() is not None:
         time.sleep(60)
     return record
+
+
+class Hidden:
+    """A generator of somebody's own, which nobody can find or seed: each new process begins with the same numbers."""
+
+    state = 12345
+
+    def uniform(self) -> float:
+        self.state = (6364136223846793005 * self.state + 1442695040888963407) % 2**64
+        return (self.state >> 11) / 2**53
+
+
+HIDDEN = Hidden()
+
+
+def hidden_noise_masked(record: int) -> int:
+    """Noise of a hidden generator, of which another, new in each process, changes a part."""
+    noise = math.floor(-math.log(1 - HIDDEN.uniform()) * 2**20) - math.floor(-math.log(1 - HIDDEN.uniform()) * 2**20)
+    answer = record * 2**20 + noise
+    return answer - answer % 16 if secrets.randbelow(20) == 0 else answer
+
+
+def coin(record: int) -> int:
+    return record ^ secrets.randbelow(2)
 
 
 def same(report: AuditReport) -> dict[str, Any]:

@@ -18,9 +18,10 @@ from dprisk.auditing import as_target
 from dprisk.auditing.certify.counts import Counts
 from dprisk.auditing.certify.portfolio import Answers
 from dprisk.auditing.code.outputs import as_objects
-from dprisk.auditing.evidence.attackers import Lookup, verbatim
+from dprisk.auditing.evidence.attackers import Lookup, Past, verbatim
 from dprisk.auditing.evidence.coverage import smallest_disclosure
 from dprisk.auditing.evidence.places import NOTHING, Ladder, counted
+from dprisk.auditing.evidence.screening import clearest_pair
 from dprisk.auditing.evidence.views import Seen, Value
 from dprisk.types import FloatArray, IntArray
 
@@ -258,6 +259,78 @@ def test_what_a_witness_says_can_be_counted_again(size: int) -> None:
             again = sum(all(holds[word](output, float(end)) for word, end in found) for output in given[record])
             assert not found or times <= again <= times + 200  # runs that tried whether it can be seeded
             assert not found or times > 0 or again <= 5
+
+
+def laplace_of_two_widths(record: int, rng: np.random.Generator) -> float:
+    return float(rng.laplace(scale=3 if record else 1))
+
+
+def words_of_two(record: int, rng: np.random.Generator) -> str:
+    number = rng.integers(9999)
+    return f"apple n{number}" if record and rng.random() < 0.5 else f"apple pear n{number}"
+
+
+def zeros_first(record: int, rng: np.random.Generator) -> list[float]:
+    zeros = int(rng.integers(3)) + 3 * record
+    return [0.0] * zeros + [1.0 + rng.integers(5)] * (8 - zeros)
+
+
+def whole_and_others(record: int, rng: np.random.Generator) -> float:
+    return float(rng.integers(3)) if rng.random() < 0.6 else 1.0 - rng.random() * 0.3 * record
+
+
+def holds(what: str, output: Any) -> bool | None:
+    """Whether what a witness says holds of an output; None if the words are none of these."""
+    if found := re.fullmatch(r"the output is (above|below|at most) (\S+)", what):
+        compared = {"above": operator.gt, "below": operator.lt, "at most": operator.le}[found[1]]
+        return bool(compared(output, float(found[2])))
+    if found := re.fullmatch(r"the output is (-?[\d.]+)", what):
+        return bool(output == float(found[1]))
+    if found := re.fullmatch(r"the output holds '(\w+)'(?: and none of '(\w+)')?", what):
+        return found[1] in output.split() and found[2] not in output.split()
+    if found := re.match(r"the output has 8 entries, (3 or more|\d) that (?:are|is) zero$", what):
+        zeros = output.count(0.0)
+        return bool(zeros >= 3 if found[1] == "3 or more" else zeros == int(found[1]))
+    return None
+
+
+@pytest.mark.parametrize("code", [laplace_of_two_widths, words_of_two, zeros_first, whole_and_others])
+def test_what_a_witness_says_holds_of_so_many_outputs_and_no_more(code: Callable[..., Any]) -> None:
+    report = audit(code, 0.3, records=2, runs=5000, seed=0)
+    rng, outputs = np.random.default_rng(1), {}
+    for record in (0, 1):
+        outputs[record] = [code(record, rng) for _ in range(5000)]
+    told = 0
+    for witness in report.witnesses:
+        for record, times, runs in (
+            (witness.record, witness.times, witness.runs),
+            (witness.other, witness.other_times, witness.other_runs),
+        ):
+            found = [holds(witness.what, output) for output in outputs[record]]
+            if None not in found:
+                share, expected = times / runs, sum(map(bool, found)) / 5000
+                assert share == pytest.approx(expected, abs=5 * (expected / runs) ** 0.5 + 0.003)
+                told += 1
+    assert told >= 2
+
+
+def test_whole_numbers_have_no_last_bits_of_a_float() -> None:
+    report = audit(lambda record, rng: int(rng.integers(2**60)) * 2 + record, 1.0, records=2, runs=2000, seed=0)
+    assert report.witnesses
+    assert not any("float" in witness.sentence() for witness in report.witnesses)
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=60))
+def test_the_clearest_pair_is_two_records(runs: list[tuple[int, int]]) -> None:
+    records, outputs = np.array(runs).T
+    one, two = clearest_pair(Past(Seen(outputs), records), np.arange(5))
+    assert one != two
+
+
+def test_the_clearest_pair_is_that_of_which_an_output_rules_one_out() -> None:
+    records = np.repeat(np.arange(4), 100)
+    outputs = np.where((records != 2) & (np.arange(400) % 5 == 0), 7, 0)
+    assert 2 in clearest_pair(Past(Seen(outputs), records), np.arange(4))
 
 
 def test_rows_of_bits_are_told_apart_and_are_no_record() -> None:

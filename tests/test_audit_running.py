@@ -119,10 +119,10 @@ def interrupted(code: Any, store: Path, **given: Any) -> AuditInterrupted:
 
 def test_a_store_goes_on_for_the_same_object_only(tmp_path: Path) -> None:
     store = tmp_path / "a.db"
-    assert "goes on from them" in str(interrupted(RR(1.0), store))
+    assert "goes on from them" in str(interrupted(RR(0.5), store))
     with pytest.raises(InputFileError, match="another audit"):
         audit(RR(3.0), 1.0, records=[0, 1], runs=4000, running=Running(store=store))
-    report = audit(RR(1.0), 1.0, records=[0, 1], runs=4000, running=Running(store=store))
+    report = audit(RR(0.5), 1.0, records=[0, 1], runs=4000, running=Running(store=store))
     assert (report.runs, report.verdict) == (4000, "consistent with the claim")
 
 

@@ -10,13 +10,14 @@ from typing import Any
 import hypothesis
 import pytest
 from hypothesis import strategies as st
+from scipy.stats import fisher_exact
 
 from dprisk.auditing import Look, Running, as_target, audit
-from dprisk.auditing.running import plan
+from dprisk.auditing.running import plan, workers
 from dprisk.auditing.running.workers import RETRIES
 from dprisk.errors import AuditedCodeError, TargetError
 from dprisk.mechanisms import GRR, OUE
-from tests.audited import dies, dies_once, global_noise, half_the_noise, laplace, same
+from tests.audited import coin, dies, dies_once, global_noise, half_the_noise, hidden_noise_masked, laplace, same
 
 
 class LateExecutor(Executor):
@@ -146,3 +147,18 @@ def test_the_state_of_the_callers_randomness_is_put_back_after_an_audit() -> Non
     with pytest.raises(TargetError, match="leave out `family`"):
         audit(lambda record: "text", 1.0, records=[0, 1], runs=1500, look=Look(family=GRR(2, 1.0)))
     assert random.getstate() == before
+
+
+def test_noise_that_workers_share_in_part_is_noticed() -> None:
+    with pytest.raises(TargetError, match="draws the same noise in every worker"):
+        audit(hidden_noise_masked, 1.05, records=2, runs=4000, running=Running(n_jobs=2))
+
+
+def test_answers_that_are_often_alike_by_chance_are_no_shared_noise() -> None:
+    assert audit(coin, 1.0, records=2, runs=2000, running=Running(n_jobs=2)).runs == 2000
+
+
+@hypothesis.given(st.integers(0, 64), st.integers(0, 64))
+def test_so_many_alike_by_chance_is_fishers_test(times: int, others: int) -> None:
+    table = [[times, 64 - times], [others, 64 - others]]
+    assert workers._by_chance(times, others, 64) == pytest.approx(fisher_exact(table, "greater").pvalue, rel=1e-6)

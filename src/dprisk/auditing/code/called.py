@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import reprlib
 import sys
 import time
 import traceback
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import nullcontext
-from copy import copy
+from contextlib import nullcontext, suppress
+from copy import copy, deepcopy
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -20,7 +21,7 @@ import numpy.typing as npt
 
 from dprisk.auditing.code.adapted import Adapted
 from dprisk.auditing.code.adapters import adapt
-from dprisk.auditing.code.outputs import as_outputs
+from dprisk.auditing.code.outputs import Failure, as_bytes, as_outputs, is_flat, is_simple
 from dprisk.auditing.code.randomness import generator_for, generator_parameter, held_randomness, seeded
 from dprisk.auditing.code.references import Reference
 from dprisk.auditing.code.target import Target
@@ -93,8 +94,8 @@ class CodeTarget(Target):
     def _block(self, records: npt.ArrayLike, step: int, seed: int) -> Generator[AnyArray, None, None]:
         numbers = self._numbers(records)
         chosen = self._objects[numbers].tolist()
-        if self.pairs is not None:
-            chosen = list(map(copy, chosen))  # whole inputs, which code may change
+        if self._copied is not None:
+            chosen = list(map(self._copied, chosen))
         with seeded(seed, self._generators):
             function, *more = self._function(seed)
             for start in range(0, len(chosen), step) if chosen else [0]:
@@ -102,8 +103,13 @@ class CodeTarget(Target):
                 if self.batch:
                     (outputs,) = self._each(map(function, [_as_batch(part)]), [None], numbers, seed)
                     self._require_one_each(outputs, len(part))
+                    outputs = copy(outputs)
                 else:
-                    outputs = self._each(map(function, part, *more), part, numbers[: start + len(part)], seed)
+                    results = map(function, part, *more)
+                    outputs = self._each(itertools.islice(results, 1), part[:1], numbers[: start + 1], seed)
+                    first = as_outputs(outputs)
+                    outputs += self._each(results, part[1:], numbers[: start + len(part)], seed)
+                    self._require_kept(first, as_outputs(outputs[:1]))
                 yield as_outputs(outputs)
 
     def _each(self, results: Iterator[Any], chosen: list[Any], numbers: IntArray, seed: int) -> list[Any]:
@@ -120,6 +126,16 @@ class CodeTarget(Target):
                 raise
             raise self._failed(problem, chosen[-missing], numbers[: numbers.size - missing + 1], seed) from problem
         return outputs
+
+    def _require_kept(self, before: AnyArray, after: AnyArray) -> None:
+        """Refuse code whose earlier output has become another one: all of them would be that of the last run."""
+        one, other = before.tolist(), after.tolist()
+        if as_bytes(one) != as_bytes(other):
+            what = f"It returned {reprlib.repr(one[0])}, which later was {reprlib.repr(other[0])}"
+            fail(
+                f"{self.name} writes into what it returned. {what}. Return a copy; post=copy.deepcopy does.",
+                TargetError,
+            )
 
     def _require_one_each(self, outputs: Any, count: int) -> None:
         many = isinstance(outputs, list | tuple) or (isinstance(outputs, np.ndarray) and outputs.ndim > 0)
@@ -178,24 +194,26 @@ class CodeTarget(Target):
         return np.fromiter(self.records, dtype=object, count=self.size)
 
     @cached_property
+    def _copied(self) -> Callable[[Any], Any] | None:
+        """What copies a record, so that code which changes it is given the same one again; None if it cannot."""
+        if all(map(is_simple, self.records)):
+            return None
+        if all(is_simple(record) or is_flat(record) for record in self.records):
+            return copy
+        with suppress(Exception):  # of objects that cannot be copied, such as open files
+            deepcopy(self.records)
+            return deepcopy
+        return None
+
+    @cached_property
     def _generators(self) -> list[Any]:
         code, adapted, _ = self._resolved
         held = held_randomness(partial(code if adapted is None else adapted.call, **(self.parameters or {})))
         return held[0] if self.post is None else held[0] + held_randomness(self.post)[0]
 
     def __getstate__(self) -> dict[str, Any]:
-        found_again = ("_generators", "_objects", "_resolved")
+        found_again = ("_copied", "_generators", "_objects", "_resolved")
         return {name: value for name, value in self.__dict__.items() if name not in found_again}
-
-
-@dataclass(frozen=True)
-class Failure:
-    """What a run gave that gave no output: the name of the exception, or that its time was up."""
-
-    kind: str
-
-    def __repr__(self) -> str:
-        return f"failed: {self.kind}"
 
 
 @dataclass(frozen=True)

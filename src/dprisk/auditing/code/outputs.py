@@ -11,18 +11,31 @@ import hashlib
 import marshal
 import reprlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dprisk.errors import TargetError, fail, require
-from dprisk.types import AnyArray, FloatArray
+from dprisk.types import AnyArray, FloatArray, IntArray
 
 _PLAIN: dict[type, type[np.generic]] = {bool: np.bool_, int: np.int64, float: np.float64}
+_SIMPLE = frozenset({bool, int, float, complex, str, bytes, type(None)})  # which can be counted as they are
+_EXACT = _SIMPLE - {float}  # which are written in one way
 _LABELLED = (np.ma.MaskedArray, np.recarray)  # arrays of which the entries do not tell all
 _NUMBER = (bool, int, float, np.bool_, np.integer, np.floating)
 LONG = 200  # characters of an output beyond which its digest is compared instead
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What a run gave that gave no output: the name of the exception, or that its time was up."""
+
+    kind: str
+
+    def __repr__(self) -> str:
+        return f"failed: {self.kind}"
 
 
 def as_outputs(outputs: Sequence[Any]) -> AnyArray:
@@ -140,6 +153,10 @@ def _objects(values: list[Any]) -> AnyArray:
 
 def _frozen(value: Any) -> Any:
     """The same as something that can be counted."""
+    if is_simple(value):
+        return value
+    if type(value) is dict and is_flat(value):
+        return tuple(value.items())
     if isinstance(value, tuple | list):
         return tuple(_frozen(entry) for entry in value)
     if isinstance(value, np.ndarray):
@@ -153,12 +170,34 @@ def _frozen(value: Any) -> Any:
     return _frozen_object(value)
 
 
+def is_simple(value: Any) -> bool:
+    """Whether it can be counted as it is, and nobody can change it."""
+    return type(value) in _SIMPLE or (type(value) is tuple and _are_simple(value))
+
+
+def is_flat(value: Any) -> bool:
+    """Whether it is an array of numbers, or a list, set or dict of simple values: a copy of it shares nothing."""
+    if isinstance(value, np.ndarray):
+        return not value.dtype.hasobject
+    if type(value) is dict:
+        return _are_simple(value) and _are_simple(value.values())
+    return type(value) in (list, set) and _are_simple(value)
+
+
+def _are_simple(entries: Iterable[Any]) -> bool:
+    return _SIMPLE.issuperset(map(type, entries))
+
+
 def _frozen_array(array: AnyArray) -> Any:
     if array.dtype.names:
         return (*_frozen(array.tolist()), repr(array.dtype.names))
+    if array.size == 0 and array.ndim > 1:
+        return (f"no entries, shape {array.shape}",)
     masked = isinstance(array, np.ma.MaskedArray)  # of which a list has None
     narrow = array.dtype.kind == "f" and array.dtype != float
-    return tuple(array.ravel()) if narrow and not masked else _frozen(array.tolist())
+    if not narrow or masked:
+        return _frozen(array.tolist())
+    return tuple(array) if array.ndim == 1 else tuple(map(_frozen, array)) if array.ndim else array[()]
 
 
 def _labels(value: Any) -> str | None:
@@ -200,12 +239,15 @@ def comparable(outputs: Any) -> Any:
 
 def require_outputs(outputs: Any) -> None:
     """Refuse code that returns nothing at all."""
-    some = not isinstance(outputs, np.ndarray) or outputs.dtype.kind != "O" or outputs.size == 0
-    require(
-        some or any(output is not None for output in outputs),
-        "Every output is None; does the code return its output?",
-        TargetError,
-    )
+    if not isinstance(outputs, np.ndarray) or outputs.size == 0:
+        return
+    if outputs.dtype.kind == "f":
+        require(not np.isnan(outputs).all(), "Every output is NaN; is the code given what it needs?", TargetError)
+    elif outputs.dtype.kind == "O":
+        kinds = set(map(type, outputs))
+        require(kinds != {type(None)}, "Every output is None; does the code return its output?", TargetError)
+        alike = kinds == {Failure} and len(set(outputs)) == 1
+        require(not alike, f"Every run {outputs[0]}; is the code given what it needs?", TargetError)
 
 
 def _mostly_numbers(outputs: AnyArray) -> AnyArray:
@@ -237,6 +279,11 @@ def _shape(value: Any) -> tuple[int, ...] | None:
 
 def as_numbers(values: list[Any], shape: tuple[int, ...]) -> FloatArray:
     """Numbers, or arrays of this shape; what is none of them is not a number."""
+    if not any(issubclass(kind, str) for kind in set(map(type, values))):
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            whole = np.array(values, dtype=float)
+            if whole.shape == (len(values), *shape):
+                return whole
     rows = np.full((len(values), *shape), np.nan)
     for place, value in enumerate(values):
         with contextlib.suppress(TypeError, ValueError, OverflowError):
@@ -248,33 +295,54 @@ def as_numbers(values: list[Any], shape: tuple[int, ...]) -> FloatArray:
 
 def sortable(values: AnyArray) -> AnyArray:
     """Values that can be sorted: anything but numbers and text by how it is written."""
-    return np.array(each_once(_written, values)) if values.dtype == object else values
+    if values.dtype != object:
+        return values
+    some, places = different(values.tolist())
+    return np.array(list(map(written, some)))[places]
 
 
-def each_once(function: Callable[[Any], str], values: Iterable[Any]) -> list[str]:
-    """A function of each value, computed once for plain values of the same types that are the same."""
-    known: dict[bytes, str] = {}
-    found = []
-    for value in values:
-        try:
-            key = marshal.dumps(value, 2)  # tells 1, 1.0 and True apart, which a dict does not
-        except ValueError:
-            found.append(function(value))
-            continue
-        if key not in known:
-            known[key] = function(value)
-        found.append(known[key])
-    return found
+def different(values: list[Any]) -> tuple[list[Any], IntArray]:
+    """Values of which hardly any two are the same, and the place of each value among them.
+
+    Plain ones are the same if their types are, too; any others count as different.
+    """
+    known: dict[Any, int] = {}
+    places = [known.setdefault(_packed(value) or object(), len(known)) for value in values]
+    return list(dict(zip(places, values, strict=True)).values()), np.array(places, dtype=np.int64)
 
 
-def _written(value: Any) -> str:
+def as_bytes(value: Any) -> bytes:
+    """What tells a value from others, the same in every process."""
+    return _packed(value) or written(value).encode(errors="backslashreplace")
+
+
+def _packed(value: Any) -> bytes | None:
+    """A plain value as bytes, which tell 1, 1.0 and True apart; None of others."""
+    try:
+        return marshal.dumps(value, 2)
+    except ValueError:
+        return None
+
+
+def written(value: Any) -> str:
     """A value as text, numbers in one way whatever type they have; where that is long, its digest."""
     if isinstance(value, tuple):
-        text = f"({', '.join(map(_written, value))})"
+        text = f"({', '.join(map(repr if _EXACT.issuperset(map(type, value)) else written, value))})"
+    elif isinstance(value, frozenset):  # which has no order that is the same in every process
+        text = f"{{{', '.join(sorted(map(written, value)))}}}"
     else:
         plain = value.item() if isinstance(value, np.generic) else value
         text = repr(int(plain)) if isinstance(plain, float) and plain.is_integer() else repr(plain)
     return text if len(text) <= LONG else hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()
+
+
+def same_outputs(one: Any, two: Any) -> bool:
+    """Whether all outputs are the same; what is not a number is the same as itself."""
+    if isinstance(one, tuple):
+        return all(map(same_outputs, one, two))
+    if one.shape != two.shape or one.dtype != two.dtype:
+        return False
+    return bool(np.array_equal(one, two, equal_nan=one.dtype.kind == "f"))
 
 
 def columns_of(outputs: AnyArray) -> Any:

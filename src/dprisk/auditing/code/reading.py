@@ -16,6 +16,7 @@ import numpy as np
 from dprisk.auditing.code.adapters import adapt
 from dprisk.auditing.code.called import CodeTarget
 from dprisk.auditing.code.neighbours import Neighbours
+from dprisk.auditing.code.outputs import same_outputs
 from dprisk.auditing.code.randomness import NAMED, generator_parameter, held_randomness
 from dprisk.auditing.code.references import Reference
 from dprisk.auditing.code.target import MechanismTarget, Target, name_of, version_of
@@ -252,7 +253,7 @@ def _relabelled(target: Target, claim: Guarantee | None, name: str | None) -> Ta
 def _require_own_noise(target: Target) -> None:
     one, two = (target.sample(np.zeros(SAME, dtype=np.int64), np.random.default_rng(seed)) for seed in range(2))
     require(
-        not (_same(one[1:], one[:-1]) and _same(two[1:], two[:-1])) or _same(one, two),
+        not (same_outputs(one[1:], one[:-1]) and same_outputs(two[1:], two[:-1])) or same_outputs(one, two),
         f"{target.name} gives all records of a batch the same noise, so its runs are not independent. Draw noise for "
         "each record, as with size=len(records), or leave out batch.",
         TargetError,
@@ -289,14 +290,8 @@ def repeats(target: Target, seed: int = 0, runs: int = 64) -> bool:
     while True:
         numbers = np.arange(some) % target.size
         one, two = (target.sample(numbers, np.random.default_rng(seed)) for _ in range(2))
-        if not _same(one, two):
+        if not same_outputs(one, two):
             return False
         if some >= runs or time.perf_counter() - started > PATIENCE:
             return True
         some = min(runs, 8 * some)
-
-
-def _same(one: Any, two: Any) -> bool:
-    if isinstance(one, tuple):
-        return all(map(_same, one, two))
-    return one.shape == two.shape and bool(np.array_equal(one, two, equal_nan=one.dtype.kind == "f"))

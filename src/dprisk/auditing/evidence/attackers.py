@@ -24,12 +24,13 @@ from dprisk.auditing.evidence.fitted import (
     OneColumn,
     Parts,
     TwoColumns,
+    Unusual,
     coarse,
-    have_parts,
     in_decimals,
     paired,
     summed,
     telling_parts,
+    with_parts,
 )
 from dprisk.auditing.evidence.places import Counted, Directory, counted
 from dprisk.auditing.evidence.views import Form, LowBits, Seen, Value, View, shown
@@ -213,7 +214,7 @@ class Edges(Rule):
         return np.where(numbers > self.high, self.highest, np.where(numbers < self.low, self.lowest, -1))
 
     def groups(self, seen: Seen) -> IntArray:
-        return self.answers(seen)
+        return np.where(np.asarray(seen.numbers) > self.high, 1, 0)
 
     def words(self, seen: Seen) -> list[str]:
         above, below = f"the output is above {self.high!r}", f"the output is below {self.low!r}"
@@ -252,8 +253,8 @@ def rules(past: Past, known: Lookup, bar: Bar, low_bits: bool = True) -> Learned
         found["edges"] = _edges(numbers, past.records)
     if (cut := coarse(past.seen, COARSE_BINS)) is not None:
         found["coarsely"] = _looked_up(cut, past, bar)
-    if have_parts(past.seen.outputs):
-        found["parts"] = _looked_up(Parts(telling_parts(past.seen.outputs[-TRIED:], past.records[-TRIED:])), past, bar)
+    if (some := with_parts(past.seen.outputs)[-TRIED:]).size:
+        found["parts"] = _looked_up(Parts(telling_parts(past.seen.outputs[some], past.records[some])), past, bar)
     columns = past.seen.entries
     if columns is not None and len(columns):
         found |= _joint(columns, past, bar)
@@ -261,9 +262,9 @@ def rules(past: Past, known: Lookup, bar: Bar, low_bits: bool = True) -> Learned
 
 
 def quick_rules(past: Past, bar: Bar, low_bits: bool = True) -> Learned:
-    """Those of the rules that go by views which never change: what is rare becomes known the later the better."""
+    """Those of the rules that are quick to learn: what is rare becomes known the later the better."""
     found: Learned = {}
-    for name, view in _fixed_views(low_bits).items():
+    for name, view in _quick_views(past.seen, low_bits).items():
         counts = counted(past.seen.tokens(view), past.records)
         many = isinstance(view, Value)  # of many tokens some tell a record by luck
         clear = {f", clearly{word}": some for word, some in _clear(counts, bar, many).items()}
@@ -271,8 +272,19 @@ def quick_rules(past: Past, bar: Bar, low_bits: bool = True) -> Learned:
     return found
 
 
-def _fixed_views(low_bits: bool) -> dict[str, View]:
-    return {"value": Value(), "form": Form()} | ({"low bits": LowBits()} if low_bits else {})
+def rules_for_two(past: Past, bar: Bar) -> Learned:
+    """Rules that tell two records apart, of whom one may be ruled out by what several others show as well."""
+    found: Learned = {}
+    for name, view in {"value": Value(), "form": Form()}.items():
+        counts = counted(past.seen.tokens(view), past.records)
+        clear = {f", clearly{word}": some for word, some in _clear(counts, bar, graded=False).items()}
+        found[f"{name}, of two"] = Lookup.with_grades(view, counts, clear | _alone(counts, graded=False))
+    return found
+
+
+def _quick_views(seen: Seen, low_bits: bool) -> dict[str, View]:
+    views: dict[str, View] = {"value": Value(), "form": Form(), "unusual value": Unusual(seen)}
+    return views | ({"low bits": LowBits()} if low_bits else {})
 
 
 def by_name(learned: Learned) -> dict[str, tuple[Rule, int]]:

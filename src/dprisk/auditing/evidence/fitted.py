@@ -15,14 +15,17 @@ from typing import Any
 import numpy as np
 
 from dprisk.auditing.evidence.places import NOTHING, Ladder, quantiles
-from dprisk.auditing.evidence.views import Seen, View, digests, is_number, shown
+from dprisk.auditing.evidence.views import Form, Seen, Value, View, digests, is_number, number_forms, shown
 from dprisk.types import AnyArray, FloatArray, IntArray
 
 PAIRED = 64  # more than there are places in either of a pair
 CUT_BY = 20_000  # numbers by whose quantiles others are cut, at least
 MOST_PARTS = 64  # words of a text, or entries, that are looked at
 TRIED_FOR_PARTS = 1000  # outputs by which that is decided
+SHOWN_PARTS = 3
 MOST_TELLING = 16  # words or entries that are looked for
+FAR = 10  # times as far from the middle half of the numbers as that is wide
+ZERO = number_forms(np.zeros(1))[0]
 WORD = re.compile(r"\w+")
 
 
@@ -35,6 +38,7 @@ class Bins(View):
         some = numbers[:: max(1, numbers.size // CUT_BY)]
         self.edges, self.digits = in_decimals(quantiles(some, bins))
         self.direction = direction
+        self.whole = bool(np.all(some == np.floor(some)))
         self._ladder = Ladder(self.edges)
 
     def tokens(self, seen: Seen) -> IntArray:
@@ -50,13 +54,13 @@ class Bins(View):
         return f"{what} is {self.range_of(token, example if self.direction is None else None)}"
 
     def range_of(self, place: int, example: Any) -> str:
-        """The numbers of a bin in words; one number where the example is whole and fills it."""
+        """The numbers of a bin in words; one number where all are whole and the example fills it."""
         low, high = (float(self.edges[edge]) if 0 <= edge < self.edges.size else None for edge in (place - 1, place))
         above, upto = (None if end is None else written(end, self.digits) for end in (low, high))
         if low is None or high is None:
             ends = f"at most {upto}" if high is not None else f"above {above}" if low is not None else "any number"
             return "NaN" if place == NOTHING else ends
-        if high - low <= 1 and high.is_integer() and high == example:
+        if self.whole and isinstance(example, int | np.integer) and high - low <= 1 and high == example:
             return f"{high:.0f}"
         return f"above {above} and at most {upto}"
 
@@ -77,7 +81,7 @@ class OneColumn(View):
 
     def words(self, token: int, example: Any) -> str:
         entry = (example.ravel() if isinstance(example, np.ndarray) else example)[self.place]
-        return f"entry {self.place + 1} is {self.bins.range_of(token, entry) if is_number(entry) else shown(entry)}"
+        return f"entry {self.place + 1} is {_entry_words(self.bins, token, entry)}"
 
 
 class TwoColumns(View):
@@ -102,9 +106,15 @@ class TwoColumns(View):
         told = []
         for place, bins, part in parts:
             entry = entries[place]
-            seen = bins.range_of(part, entry) if is_number(entry) else shown(entry)
-            told.append(f"entry {place + 1} is {seen}")
+            told.append(f"entry {place + 1} is {_entry_words(bins, part, entry)}")
         return ", and ".join(told)
+
+
+def _entry_words(bins: Bins, place: int, entry: Any) -> str:
+    """What entries of a bin are; those that are no numbers are put there by a digest, several together."""
+    if is_number(entry):
+        return bins.range_of(place, entry)
+    return shown(entry) if isinstance(entry, bool) else f"one of some values (such as {shown(entry)})"
 
 
 class Coarse(View):
@@ -125,7 +135,7 @@ class Coarse(View):
             else value
             for value in values
         ]
-        return digests(np.fromiter(cut, dtype=object, count=len(cut)))
+        return digests(cut)
 
     def words(self, token: int, example: Any) -> str:
         if not isinstance(example, tuple):
@@ -155,9 +165,10 @@ def in_decimals(edges: FloatArray) -> tuple[FloatArray, int | None]:
     """
     if edges.size == 0:
         return edges, None
-    gaps = np.diff(edges)
+    with np.errstate(over="ignore"):
+        gaps = np.diff(edges)
     gap = float(gaps.min()) if gaps.size else max(1e-12, abs(float(edges[0])))
-    digits = max(0, 2 - math.floor(math.log10(gap)))
+    digits = max(0, 2 - math.floor(math.log10(gap))) if gap < math.inf else 0
     if digits + max(0.0, math.log10(max(1.0, float(np.abs(edges).max())))) > 15:
         return edges, None
     return np.unique(np.round(edges, digits)), digits
@@ -188,8 +199,42 @@ def summed(columns: FloatArray | None, direction: FloatArray) -> FloatArray | No
     return np.asarray(sums)
 
 
+class Unusual(View):
+    """The output as a whole, where it is another kind of thing than most earlier outputs, or a number far from them.
+
+    Among many values that any record may give, the few that name one would be drowned: a text among numbers, or -999,
+    is not. Zero is as usual as other numbers.
+    """
+
+    is_fixed = False
+
+    def __init__(self, seen: Seen) -> None:
+        forms, times = np.unique(seen.tokens(Form()), return_counts=True)
+        self.usual = forms[np.argmax(times)]
+        self.low, self.high = _usual_range(seen.numbers)
+
+    def tokens(self, seen: Seen) -> IntArray:
+        forms, numbers = seen.tokens(Form()), seen.numbers
+        odd = (forms != self.usual) & (forms != self.usual + ZERO)
+        if numbers is not None:
+            odd |= (numbers < self.low) | (numbers > self.high)
+        return np.where(odd, seen.tokens(Value()), NOTHING) if odd.any() else np.full(len(seen), NOTHING)
+
+    def words(self, token: int, example: Any) -> str:
+        return Value().words(token, example)
+
+
+def _usual_range(numbers: FloatArray | None) -> tuple[float, float]:
+    """What numbers are not `FAR` from most of these."""
+    some = np.zeros(0) if numbers is None else numbers[:: max(1, numbers.size // CUT_BY)]
+    some = some[np.isfinite(some)]
+    low, high = map(float, np.quantile(some, (0.25, 0.75))) if some.size else (0.0, 0.0)
+    reach = FAR * (high - low) or math.inf
+    return low - reach, high + reach
+
+
 class Parts(View):
-    """The first of some words, or entries at any depth, that an output holds."""
+    """The first of some words, or entries at any depth, that an output holds, those that tell most before others."""
 
     is_fixed = False
 
@@ -199,12 +244,17 @@ class Parts(View):
     def tokens(self, seen: Seen) -> IntArray:
         found = (
             min((self.parts[part] for part in parts_of(value) if part in self.parts), default=NOTHING)
+            if isinstance(value, str | tuple | frozenset)
+            else NOTHING
             for value in seen.outputs.tolist()
         )
         return np.fromiter(found, dtype=np.int64, count=len(seen))
 
     def words(self, token: int, example: Any) -> str:
-        return f"the output holds {list(self.parts)[token]}"
+        *before, mine = list(self.parts)[: token + 1]
+        more = f" and {len(before) - SHOWN_PARTS} more" if len(before) > SHOWN_PARTS else ""
+        none = f" and none of {', '.join(before[:SHOWN_PARTS])}{more}" if before else ""
+        return f"the output holds {mine}{none}"
 
 
 def parts_of(value: Any) -> set[str]:
@@ -216,10 +266,16 @@ def parts_of(value: Any) -> set[str]:
     return {repr(value)}
 
 
-def have_parts(outputs: AnyArray) -> bool:
-    """Whether these are texts or nested outputs, most of which are never seen again: whole ones tell nothing then."""
-    some = outputs[:TRIED_FOR_PARTS].tolist() if outputs.dtype.kind == "O" else []
-    return any(isinstance(value, str | tuple | frozenset) for value in some) and 2 * len(set(some)) > len(some)
+def with_parts(outputs: AnyArray) -> IntArray:
+    """The places of texts and nested outputs; of none if most of them are seen again, since whole ones tell more then.
+
+    They may be few among numbers.
+    """
+    values = outputs.tolist() if outputs.dtype.kind == "O" else []
+    held = np.fromiter((isinstance(value, str | tuple | frozenset) for value in values), dtype=bool, count=len(values))
+    places = np.flatnonzero(held)
+    some = outputs[places[:TRIED_FOR_PARTS]].tolist()
+    return places if 2 * len(set(some)) > len(some) else places[:0]
 
 
 def telling_parts(outputs: AnyArray, records: IntArray) -> list[str]:

@@ -70,7 +70,9 @@ class Kernels(Learner):
         if not isinstance(outputs, np.ndarray) or outputs.dtype.kind not in "iuf" or outputs.ndim > 2:
             return False
         columns = columns_of(outputs)
-        if outputs.ndim > 1 and not (1 <= len(columns) <= MOST_COLUMNS and np.all(np.abs(outputs) < HUGE)):
+        if outputs.ndim > 1 and not (
+            1 <= len(columns) <= MOST_COLUMNS and np.all(np.abs(outputs.astype(float)) < HUGE)
+        ):
             return False  # in one column odd numbers have places of their own
         return all(np.unique(column).size > MOST_VALUES for column in columns)
 

@@ -25,12 +25,13 @@ from dprisk.auditing.evidence.attackers import (
     by_name,
     quick_rules,
     rules,
+    rules_for_two,
     verbatim,
 )
 from dprisk.auditing.evidence.coverage import Coverage, smallest_disclosure
 from dprisk.auditing.evidence.design import Design
 from dprisk.auditing.evidence.experiment import Attack, Experiment
-from dprisk.auditing.evidence.screening import clearest_ratio
+from dprisk.auditing.evidence.screening import clearest_pair, clearest_ratio
 from dprisk.auditing.evidence.views import Seen
 from dprisk.auditing.evidence.witness import Witness, witness_of
 from dprisk.guarantees import ApproxDP
@@ -56,6 +57,10 @@ class Portfolio(Experiment[Answers]):
 
     These are the main attacker's suspects and `others`: everybody, or more pairs of neighbours. `names` are those of
     the learners, settled after the pilot.
+
+    `two` are records whom outputs tell apart best so far. A run of everybody whose target is one of them has either
+    with the same chance, so it is one of a pair as well, for attackers who look at no other run: an output that rules
+    one record out, and not the others, is seen by these alone.
     """
 
     main: Design
@@ -65,6 +70,8 @@ class Portfolio(Experiment[Answers]):
     low_bits: bool = True
     names: tuple[str, ...] = ()
     learned: tuple[Learned, ...] = field(default=(), repr=False)
+    two: IntArray = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
+    between: Learned = field(default_factory=dict, repr=False)  # what tells them apart
 
     learns = True
 
@@ -82,7 +89,7 @@ class Portfolio(Experiment[Answers]):
         if others is None:
             others = () if main.size == len(records) else (np.arange(len(records)),)
         first = cls(main, records, epsilon, others, low_bits).after(pilot)
-        names = sorted({name for known in first.learned for name in by_name(known)})
+        names = sorted({name for known in (*first.learned, first.between) for name in by_name(known)})
         return replace(first, names=tuple(names))
 
     def after(self, past: Past) -> Portfolio:
@@ -92,7 +99,7 @@ class Portfolio(Experiment[Answers]):
             order = np.argsort([-clearest_ratio(past.evenly(pair), pair) for pair in others], kind="stable")
             others = tuple(others[place] for place in order[: (order.size + 1) // 2])
         now = replace(self, others=others)
-        return replace(now, learned=tuple(now._rules(past, suspects) for suspects in now.sources))
+        return replace(now, learned=tuple(now._rules(past, suspects) for suspects in now.sources))._with_two(past)
 
     def _rules(self, past: Past, suspects: IntArray) -> Learned:
         mine = past.evenly(suspects)
@@ -110,7 +117,19 @@ class Portfolio(Experiment[Answers]):
             else known
             for suspects, known in zip(self.sources, self.learned, strict=True)
         )
-        return replace(self, learned=learned)
+        return replace(self, learned=learned)._with_two(past)
+
+    def _with_two(self, past: Past) -> Portfolio:
+        if self._whole is None or past.records.size == 0:
+            return self
+        two = clearest_pair(past, np.arange(len(self.records)))
+        return replace(self, two=two, between=rules_for_two(past.evenly(two), Bar(self.epsilon, 2)))
+
+    @property
+    def _whole(self) -> int | None:
+        """The number of the source that is everybody, if these are more than two."""
+        sizes = [suspects.size for suspects in self.sources]
+        return sizes.index(len(self.records)) if len(self.records) in sizes and len(self.records) > 2 else None
 
     @cached_property
     def verbatim(self) -> Verbatim:
@@ -159,7 +178,11 @@ class Portfolio(Experiment[Answers]):
                 continue
             seen, truth = (all_seen, drawn) if mine.size == drawn.size else (all_seen.take(mine), drawn[mine])
             main = self.main.tally(seen.outputs, truth) if number == 0 else self.main.nothing
-            parts = self._counted(known, seen, self.universe[truth], suspects.size)
+            targets = self.universe[truth]
+            parts = self._counted(known, seen, targets, suspects.size)
+            if self.between and number == self._whole:
+                pair = np.flatnonzero((targets == self.two[0]) | (targets == self.two[1]))
+                parts |= self._counted(self.between, seen.take(pair), targets[pair], 2)
             total = total + Answers(0, main, parts)
         return total
 
@@ -208,10 +231,8 @@ class Portfolio(Experiment[Answers]):
     def _told(self, names: Sequence[str], tally: Answers, past: Past) -> list[Witness]:
         """What these learners saw, the clearest first; of those who saw the same the one who says it best."""
         found: dict[Any, Witness] = {}
-        seen = [
-            (suspects, past.of(suspects), by_name(known))
-            for suspects, known in zip(self.sources, self.learned, strict=True)
-        ]
+        sources = [*zip(self.sources, self.learned, strict=True), *([(self.two, self.between)] if self.between else [])]
+        seen = [(suspects, past.of(suspects), by_name(known)) for suspects, known in sources]
         for name in sorted(names, key=_plainness):
             sizes = tally.others[name]
             best = max(sizes, key=lambda size: sizes[size].correct, default=0)

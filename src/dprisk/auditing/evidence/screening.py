@@ -22,6 +22,7 @@ STAGE = 0.08  # of the runs planned, for each stage
 FEWEST = 4  # runs of each record in the first stage
 BINS, MOST_COLUMNS = 12, 8
 LUCK = 1e-3  # chance that one ratio is taken to be too large
+RECENT = 20_000  # runs by which two records are chosen
 MOST_TOKENS, OFTEN = 256, 5  # ways an output looks that are counted, each seen so often
 
 Score = Callable[[Past, IntArray], FloatArray]  # how different the outputs of each candidate are
@@ -85,6 +86,22 @@ def clearest_ratio(past: Past, pair: IntArray) -> float:
     return best
 
 
+def clearest_pair(past: Past, records: IntArray) -> IntArray:
+    """The two of these records that one kind or value of an output tells apart best, as recent runs show it."""
+    from scipy.special import betaincinv
+
+    recent = Past(past.seen.take(slice(-RECENT, None)), past.records[-RECENT:]).evenly(records)
+    best, pair = 0.0, records[:2]
+    for view in (Value(), Form()):
+        table = _counts(recent.seen.tokens(view), recent.records, int(records.max()) + 1)[records]
+        rates = betaincinv(np.maximum(table.max(axis=0), 0.5), table.min(axis=0) + 1, LUCK)
+        token = int(np.argmax(rates))
+        if rates[token] > best:
+            order = np.argsort(table[:, token])
+            best, pair = float(rates[token]), records[order[[-1, 0]]]  # never the same, also where all are equal
+    return pair
+
+
 def _surprise(one: FloatArray, two: FloatArray) -> FloatArray:
     """The likelihood ratio statistic of two rows of counts, in standard deviations from what chance gives."""
     both = one + two
@@ -108,17 +125,17 @@ def _tables(past: Past) -> list[FloatArray]:
         looks += [Bins(column, BINS).places(column) for column in columns[:MOST_COLUMNS]]
     if (view := coarse(seen, BINS)) is not None:
         looks.append(view.tokens(seen))
-    return [_counts(tokens, past.records) for tokens in looks]
+    return [_counts(tokens, past.records, int(past.records.max()) + 1) for tokens in looks]
 
 
-def _counts(tokens: IntArray, records: IntArray) -> FloatArray:
+def _counts(tokens: IntArray, records: IntArray, size: int) -> FloatArray:
     """A row for each record: how often it gave each of the frequent tokens, and any other."""
     known, place, times = np.unique(tokens, return_inverse=True, return_counts=True)
     order = np.argsort(-times, kind="stable")[:MOST_TOKENS]
     often = order[times[order] >= OFTEN]
     column = np.full(known.size, often.size)
     column[often] = np.arange(often.size)
-    table = np.zeros((int(records.max()) + 1, often.size + 1))
+    table = np.zeros((size, often.size + 1))
     np.add.at(table, (records, column[place.ravel()]), 1.0)
     return table
 

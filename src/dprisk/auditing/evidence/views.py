@@ -12,17 +12,18 @@ import math
 import reprlib
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from dprisk.auditing.code.called import Failure
-from dprisk.auditing.code.outputs import as_objects, columns_of, each_once, sortable
+from dprisk.auditing.code.outputs import Failure, as_bytes, as_objects, columns_of, different
 from dprisk.auditing.evidence.places import MIXING, NOTHING
 from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
 
 FEW_BITS, ROWS = 32, 1 << 61  # entries that are True or False, which make one whole number together, counted from here
+MANY = 3  # odd entries of a row, beyond which they are not counted
+WIDER = 1 << 20  # more than any sum of counts of odd entries
 USUAL = "a float other than 0"
 BRIEFLY = reprlib.Repr()
 BRIEFLY.maxlist = BRIEFLY.maxtuple = 12  # entries of an output that are shown
@@ -48,10 +49,23 @@ class Seen:
         return np.asarray(self._once(type(view), lambda: self._looked_at(view)))
 
     def _looked_at(self, view: View) -> IntArray:
-        if self._among is None:
+        if self._among is not None:
+            others, places = self._among
+            return np.asarray(others.tokens(view)[places])
+        if self.outputs.dtype.kind in "biuf":
             return view.tokens(self)
-        others, places = self._among
-        return np.asarray(others.tokens(view)[places])
+        some, places = self.different
+        return view.tokens(some)[places]
+
+    @property
+    def different(self) -> tuple[Seen, IntArray]:
+        """Those of the objects of which hardly any two are the same, and the place of each output among them."""
+        found: tuple[Seen, IntArray] = self._once("different", self._compared)
+        return found
+
+    def _compared(self) -> tuple[Seen, IntArray]:
+        some, places = different(self.outputs.tolist())
+        return Seen(np.fromiter(some, dtype=object, count=len(some))), places
 
     @property
     def numbers(self) -> FloatArray | None:
@@ -84,7 +98,7 @@ class Seen:
             return parts[0]
         kept = [view for view in (Value(), Form(), LowBits()) if any(type(view) in part._looks for part in parts)]
         looks: dict[Any, Any] = {type(view): np.concatenate([part.tokens(view) for part in parts]) for view in kept}
-        kinds = {(part.outputs.dtype.kind, part.outputs.shape[1:]) for part in parts}
+        kinds = {_row_kind(part.outputs) for part in parts}
         for name in ("numbers", "entries") if len(kinds) == 1 and "O" not in kinds.pop()[0] else ():
             found = [part._looks[name] for part in parts if part._looks.get(name) is not None]
             if len(found) == len(parts):
@@ -94,9 +108,14 @@ class Seen:
 
 def joined(parts: Sequence[AnyArray]) -> AnyArray:
     """Outputs one after the other; as objects where they are of other kinds."""
-    if len({(part.dtype.kind, part.shape[1:]) for part in parts}) == 1:
+    if len({_row_kind(part) for part in parts}) == 1:
         return np.concatenate(parts) if len(parts) > 1 else parts[0]
-    return as_objects([value for part in parts for value in part.tolist()])
+    return as_objects([value for part in parts for value in part])
+
+
+def _row_kind(outputs: AnyArray) -> tuple[Any, ...]:
+    """What outputs have in common that can be one array: narrow floats are something else than others."""
+    return outputs.dtype.str if outputs.dtype.kind == "f" else outputs.dtype.kind, outputs.shape[1:]
 
 
 class View(ABC):
@@ -119,7 +138,7 @@ class Value(View):
     def tokens(self, seen: Seen) -> IntArray:
         outputs = seen.outputs
         if outputs.dtype.kind not in "biuf":
-            return _by_kind(outputs, _bits, digests)
+            return _by_kind(outputs, _bits, _digests)
         if outputs.ndim == 1:
             return _bits(outputs)
         rows = outputs.reshape(len(outputs), -1)
@@ -171,7 +190,10 @@ def numbers_of(outputs: AnyArray) -> FloatArray | None:
     """Outputs that are numbers, and not a number where one is none; None if they are something else altogether."""
     if outputs.dtype.kind in "biuf":
         return outputs.astype(float, copy=False) if outputs.ndim == 1 else None
-    found = np.array([float(value) if is_number(value) else math.nan for value in outputs.tolist()])
+    values = outputs.tolist()
+    if not _may_be_numbers(values):
+        return None
+    found = np.array([float(value) if is_number(value) else math.nan for value in values])
     return None if np.isnan(found).all() else found
 
 
@@ -194,39 +216,47 @@ def entries_of(outputs: AnyArray) -> FloatArray | None:
 
 def is_number(value: Any) -> bool:
     """Whether it is a float or a whole number of 64 bits."""
-    return isinstance(value, float | np.floating) or _array_kind(value) == "i"
+    return _array_kind(value) != "O"
 
 
 def _by_kind(
     outputs: AnyArray, of_numbers: Callable[[AnyArray], IntArray], of_others: Callable[[AnyArray], IntArray]
 ) -> IntArray:
-    """Tokens of objects: those that are floats or whole numbers have the same as in an array of such."""
+    """Tokens of objects: those that are floats, of any width, or whole numbers have the same as in an array of such."""
     values = outputs.astype(object)
-    kinds = np.fromiter(map(_array_kind, values), dtype="U1", count=len(values))
+    if not _may_be_numbers(values):
+        return of_others(values)
+    kinds = np.fromiter(map(_array_kind, values), dtype="U3", count=len(values))
     found = np.empty(len(values), dtype=np.int64)
     for kind in np.unique(kinds):
         mine = kinds == kind
-        found[mine] = of_others(values[mine]) if kind == "O" else of_numbers(values[mine].astype(f"{kind}8"))
+        found[mine] = of_others(values[mine]) if kind == "O" else of_numbers(values[mine].astype(kind))
     return found
+
+
+def _may_be_numbers(values: Iterable[Any]) -> bool:
+    return any(issubclass(kind, int | float | np.number) for kind in set(map(type, values)))
 
 
 def _array_kind(value: Any) -> str:
     """The kind of array that outputs like this become: floats, whole numbers, or objects."""
     if isinstance(value, float):
-        return "f"
+        return "f8"
+    if isinstance(value, np.floating):
+        return str(value.dtype.str[1:])
     is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    return "i" if is_whole and -(2**63) <= value < 2**63 else "O"
+    return "i8" if is_whole and -(2**63) <= value < 2**63 else "O"
 
 
 def _forms(values: AnyArray) -> IntArray:
-    return digests(np.array(each_once(form_of, values), dtype=object))
+    return digests(list(map(form_of, values)))
 
 
 def _as_column(values: list[Any]) -> FloatArray:
     """Numbers as they are; of anything else a number that depends on how it is written alone."""
     if all(value is None or is_number(value) or isinstance(value, bool) for value in values):
         return np.array([math.nan if value is None else float(value) for value in values])
-    return (digests(np.fromiter(values, dtype=object, count=len(values))) >> 24).astype(float)
+    return (digests(values) >> 24).astype(float)
 
 
 def _bits(column: AnyArray) -> IntArray:
@@ -255,20 +285,23 @@ def _packed(rows: BoolArray) -> IntArray:
 
 def _mixed(columns: list[IntArray], count: int) -> IntArray:
     """One number for each row; other rows have other numbers but for a chance of about n^2/2^64."""
-    total = np.full(count, len(columns) * int(MIXING) & (2**64 - 1), dtype=np.uint64)  # a row of zeros is not 0
+    start = (len(columns) + 1) * int(MIXING) & (2**64 - 1)  # neither a row of zeros nor an empty one is 0
+    total = np.full(count, start, dtype=np.uint64)
     for column in columns:
         total = (total ^ column.view(np.uint64)) * MIXING
         total ^= total >> np.uint64(29)
     return total.view(np.int64)
 
 
-def digests(outputs: AnyArray) -> IntArray:
-    """A number for each output by how it is written, the same in every process."""
-    different, place = np.unique(sortable(outputs), return_inverse=True)
-    numbers = [
-        hashlib.blake2b(text.encode(errors="backslashreplace"), digest_size=8).digest() for text in different.tolist()
-    ]
-    return np.array([int.from_bytes(number, "little", signed=True) for number in numbers], dtype=np.int64)[place]
+def digests(values: list[Any]) -> IntArray:
+    """A number for each value, the same in every process."""
+    some, places = different(values)
+    return _digests(some)[places]
+
+
+def _digests(values: Iterable[Any]) -> IntArray:
+    held = b"".join(hashlib.blake2b(as_bytes(value), digest_size=8).digest() for value in values)
+    return np.frombuffer(held, dtype="<i8").astype(np.int64)
 
 
 def form_of(value: Any) -> str:
@@ -308,11 +341,12 @@ def _row_form(row: AnyArray) -> str:
     """How many entries of each odd kind there are."""
     names = ("NaN", "infinite", "minus infinite", "minus zero", "zero")
     told = [
-        f"{times} that {'is' if times == 1 else 'are'} {name}"
+        f"{times if times < MANY else f'{MANY} or more'} that {'is' if times == 1 else 'are'} {name}"
         for times, name in zip(_odd(row), names, strict=True)
         if times
     ]
-    return f"has {row.size} entries, {' and '.join(told) or 'none of them NaN, infinite or zero'}"
+    width = "" if row.dtype.kind != "f" or row.dtype == float else f" of type {row.dtype}"
+    return f"has {row.size} entries{width}, {' and '.join(told) or 'none of them NaN, infinite or zero'}"
 
 
 def _odd(numbers: AnyArray) -> list[int]:
@@ -325,15 +359,16 @@ def _odd(numbers: AnyArray) -> list[int]:
 
 
 def number_forms(outputs: AnyArray) -> IntArray:
-    """Whether whole or not, and how many entries of each odd kind there are."""
+    """Whether whole or not, how wide a float is, and how many entries of each odd kind there are."""
     if outputs.dtype.kind != "f":
         return np.full(len(outputs), -1)
+    width = 0 if outputs.dtype == float else outputs.dtype.itemsize * WIDER
     if outputs.ndim == 1 and np.isfinite(outputs).all() and outputs.all():
-        return np.zeros(len(outputs), dtype=np.int64)
+        return np.full(len(outputs), width)
     rows = outputs.reshape(len(outputs), math.prod(outputs.shape[1:]))
-    found = np.zeros(len(rows), dtype=np.int64)
+    found = np.full(len(rows), width)
     for row in np.flatnonzero((~np.isfinite(rows) | (rows == 0)).any(axis=1)):
-        found[row] = sum(min(times, 3) * 4**place for place, times in enumerate(_odd(rows[row])))
+        found[row] += sum(min(times, MANY) * (MANY + 1) ** place for place, times in enumerate(_odd(rows[row])))
     return found
 
 

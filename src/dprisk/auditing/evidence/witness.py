@@ -52,7 +52,8 @@ class Witness:
             f"{self.what[0].upper()}{self.what[1:]} {here}, and "
             f"in {_share(self.other_times, self.other_runs)} runs of record {self.other!r}."
         )
-        return f"{told} {LAST_BITS}" if self.attacker.startswith("low bits") else told
+        fraction = self.attacker.startswith("low bits") and "2^-" in self.what  # which whole numbers have not
+        return f"{told} {LAST_BITS}" if fraction else told
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""

@@ -19,6 +19,7 @@ from dprisk.auditing.code.references import Reference
 from dprisk.auditing.code.target import Target
 from dprisk.values import Value
 
+ATTACKERS = 2  # counted up when attackers, or the sizes of blocks, become others
 DEEPEST = 12  # objects within objects that are looked into
 PLAIN = bool | int | float | complex | str | bytes | None
 CODE = (Reference, functools.partial, MethodType, FunctionType, type, ModuleType, BuiltinFunctionType)
@@ -33,6 +34,7 @@ def identity(target: Target, terms: Terms, look: Any, threat: Any = None) -> dic
     held = [getattr(target, part, None) for part in ("code", "post", "parameters")]
     given = [target.mechanism, target.records, target.pairs, look, threat]
     return {
+        "attackers": ATTACKERS,
         "target": target.describe(),
         "code, records and attacker": fingerprint([*held, *given]),
         "claim": [terms.claim.epsilon, terms.claim.delta, terms.claim.relation],

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from dprisk.auditing.code.outputs import Failure
 from dprisk.auditing.evidence.attackers import Past
 from dprisk.auditing.evidence.views import Seen
 from dprisk.errors import DpriskError, InputFileError, fail
@@ -58,7 +59,8 @@ class Store:
                 (held,) = file.execute("SELECT value FROM audit WHERE key = 'identity'").fetchone()
             if held != text:
                 fail(
-                    f"{self.path} holds another audit; give another file, or the same code and settings.",
+                    f"{self.path} holds another audit, or one of another version of dprisk; give another file, or the "
+                    "same code and settings.",
                     InputFileError,
                 )
         except DpriskError:
@@ -142,6 +144,8 @@ class _Values(pickle.Unpickler):
     """Reads plain values only: a file from somebody else must not run anything."""
 
     def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == (Failure.__module__, Failure.__name__):
+            return Failure
         if (module.partition(".")[0], name) in PLAIN:
             return super().find_class(module, name)
         return fail(f"outputs of the type {module}.{name} are not read from a file", InputFileError)

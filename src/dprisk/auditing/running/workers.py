@@ -5,6 +5,7 @@ Results come in order in any case. When the time for a whole audit is up, it end
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import os
 import pickle
@@ -20,12 +21,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from dprisk.auditing.code.outputs import as_bytes
 from dprisk.auditing.code.randomness import begin_in_worker, note_generators
 from dprisk.auditing.code.timeouts import as_timeout
 from dprisk.errors import TargetError, as_number, as_whole, fail, require
+from dprisk.types import AnyArray
 
+BY_CHANCE = 1e-6  # how seldom code is refused that has its own noise in each worker
 RETRIES = 3  # times in a row that a pool whose workers died is made anew
 AHEAD = 2  # blocks in flight for each worker, beyond which none is submitted
 
@@ -116,22 +118,20 @@ class Workers:
                     raise TargetError(lost) from problem
 
     def require_own_noise(self, probe: Work) -> None:
-        """Refuse code that two workers run with the same noise, though it is not the same twice in one process.
+        """Refuse code that gives the same more often in two workers than twice in one process.
 
         The probe is one block; code that keeps its random numbers where they can be neither seeded nor found starts
-        from the same ones in each new process.
+        from the same ones in each new process. It may have others besides, which differ.
         """
         if self.are_here:
             return
-        given = [probe(0), probe(0)]
-        if same_outputs(*given):
-            return
+        here = _alike(probe(0), probe(0))
         if self.running.executor is None:
             found = [self._fresh(probe) for _ in range(2)]
         else:
             found = [future.result() for future in [self.running.executor.submit(probe, 0) for _ in range(2)]]
         require(
-            not same_outputs(*found),
+            _by_chance(sum(_alike(*found)), sum(here), len(here)) > BY_CHANCE,
             f"{self.name} draws the same noise in every worker: it holds random numbers that cannot be seeded, and "
             "each process begins with the same. Give it a parameter rng, or run it with n_jobs=1.",
             TargetError,
@@ -164,13 +164,16 @@ class Workers:
         note_generators(before_a_fork=False)
 
 
-def same_outputs(one: Any, two: Any) -> bool:
-    """Whether all outputs are the same; what is not a number is the same as itself."""
-    if isinstance(one, tuple):
-        return all(map(same_outputs, one, two))
-    if one.shape != two.shape or one.dtype != two.dtype:
-        return False
-    return bool(np.array_equal(one, two, equal_nan=one.dtype.kind == "f"))
+def _alike(one: AnyArray, two: AnyArray) -> list[bool]:
+    """Which outputs are the same in both, run by run."""
+    return [as_bytes(left) == as_bytes(right) for left, right in zip(one.tolist(), two.tolist(), strict=True)]
+
+
+def _by_chance(times: int, others: int, runs: int) -> float:
+    """How likely so many of the runs or more are alike where `others` were before, if nothing changed (Fisher)."""
+    both = times + others
+    ways = (math.comb(runs, some) * math.comb(runs, both - some) for some in range(times, min(runs, both) + 1))
+    return sum(ways) / math.comb(2 * runs, both)
 
 
 def _lost(problem: Exception, name: str, block: int, failures: int) -> str | None:

@@ -1,0 +1,226 @@
+"""Outputs and records of odd kinds: nothing that code returns, or does to what it is given, hides a leak."""
+
+import copy
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dprisk import audit
+from dprisk.auditing import Running, as_target
+from dprisk.auditing.code.called import CodeTarget
+from dprisk.auditing.code.outputs import as_outputs
+from dprisk.auditing.evidence.views import Form, LowBits, Seen, Value, digests, joined
+from dprisk.auditing.run import AuditInterrupted
+from dprisk.errors import TargetError
+
+BUFFER = np.zeros(3)
+LIST: list[int] = []
+HELD: dict[str, int] = {}
+
+
+def in_a_buffer(record: int, rng: np.random.Generator) -> Any:
+    BUFFER[:] = 0
+    BUFFER[record] = 1
+    return BUFFER
+
+
+def in_a_view(record: int, rng: np.random.Generator) -> Any:
+    return "an array", in_a_buffer(record, rng)[:]
+
+
+def in_a_list(record: int, rng: np.random.Generator) -> Any:
+    LIST[:] = [record]
+    return LIST
+
+
+def in_a_dict(record: int, rng: np.random.Generator) -> Any:
+    HELD["answer"] = record
+    return HELD
+
+
+@pytest.mark.parametrize("code", [in_a_buffer, in_a_view, in_a_list, in_a_dict])
+def test_code_that_writes_into_what_it_returned_is_refused(code: Callable[..., Any]) -> None:
+    with pytest.raises(
+        TargetError, match=f"{code.__name__} writes into what it returned. It returned .* Return a copy"
+    ):
+        audit(code, 1.0, records=3, runs=2000, seed=0)
+    copied = as_target(code, 3, post=copy.deepcopy)
+    assert audit(copied, 1.0, runs=2000, seed=0).verdict == "violated"
+
+
+def test_a_batch_that_is_written_over_later_was_seen_before() -> None:
+    held = np.zeros(20_000)
+
+    def code(records: Any) -> Any:
+        held[: len(records)] = records
+        return held[: len(records)]
+
+    assert audit(as_target(code, 2, batch=True), 1.0, runs=4000, seed=0).verdict == "violated"
+
+
+def test_outputs_that_hold_nan_are_not_taken_for_changed_ones() -> None:
+    def code(record: int, rng: np.random.Generator) -> Any:
+        return {"mean": float("nan"), "rows": np.ma.masked_invalid([np.nan, rng.integers(3)]), "n": np.float32("nan")}
+
+    assert audit(code, 1.0, records=2, runs=2000, seed=0).verdict == "consistent with the claim"
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [np.zeros(2), np.ones(2)],
+        [[0.0, 0.0], [1.0, 1.0]],
+        [{"n": [0.0]}, {"n": [1.0]}],
+        [[[0.0]], [[1.0]]],
+    ],
+)
+def test_code_that_changes_its_record_is_given_the_same_again(records: list[Any]) -> None:
+    given = copy.deepcopy(records)
+
+    def code(record: Any, rng: np.random.Generator) -> float:
+        inner = record["n"] if isinstance(record, dict) else record
+        inner = inner[0] if isinstance(inner[0], list) else inner
+        inner[0] += rng.laplace(scale=0.5)
+        return round(float(inner[0]), 1)
+
+    assert 1.5 < audit(code, 1.0, records=records, runs=20_000, seed=0).epsilon_certified <= 2.0
+    assert repr(records) == repr(given)
+
+
+def rounded(record: int, rng: np.random.Generator) -> Any:
+    return round(record + rng.laplace(), 2)
+
+
+RARE: dict[str, Callable[[int, np.random.Generator], Any]] = {
+    "the record": lambda record, rng: record,
+    "a text": lambda record, rng: f"debug: {record}",
+    "a text that is never the same": lambda record, rng: f"failed at {rng.random()} on record {record}",
+    "entries that are never the same": lambda record, rng: {"at": rng.random(), "record": record},
+    "a list": lambda record, rng: [record, 7],
+    "a narrow float": lambda record, rng: np.float32(record),
+    "a sentinel": lambda record, rng: -999.0 + record,
+}
+
+
+@pytest.mark.parametrize("what", RARE)
+def test_what_is_rare_is_found_among_thousands_of_usual_values(what: str) -> None:
+    """Those have the ratio of the claim, all of them: answers on them drown the few that tell."""
+
+    def code(record: int, rng: np.random.Generator) -> Any:
+        return RARE[what](record, rng) if rng.random() < 0.01 else rounded(record, rng)
+
+    report = audit(code, 1.0, records=2, runs=20_000, seed=1)
+    assert report.verdict == "violated"
+    assert report.witnesses[0].other_times <= 2
+
+
+def test_the_words_of_rare_texts_are_no_others() -> None:
+    outputs = as_outputs([1.5, "a", None, np.float32(1.5), (1, 2)])
+    alone = [as_outputs([value]) for value in (1.5, "a", None, np.float32(1.5), (1, 2))]
+    for view in (Value(), Form(), LowBits()):
+        assert Seen(outputs).tokens(view).tolist() == [int(Seen(part).tokens(view)[0]) for part in alone]
+
+
+SETS = "[frozenset('abcdefgh'), (1, frozenset('xyz'))]"
+
+
+def test_a_set_of_texts_is_the_same_in_every_process() -> None:
+    code = f"from dprisk.auditing.evidence.views import digests; print(digests({SETS}))"
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env=os.environ | {"PYTHONHASHSEED": str(seed)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in range(3)
+    }
+    assert found == {f"{digests([frozenset('hgfedcba'), (1, frozenset('zyx'))])}\n"}
+
+
+def test_an_output_that_rules_out_a_record_is_found_among_ten() -> None:
+    """A set of four holds the record, and six records never give it: each of the four is right once in four times."""
+
+    def code(record: int, rng: np.random.Generator) -> set[int]:
+        held = set(rng.choice(10, 3, replace=False).tolist())
+        return held | {record} if rng.random() < 0.3 else held
+
+    found = [audit(code, 1.5, records=10, runs=60_000, seed=seed) for seed in (0, 1)]
+    assert [report.verdict for report in found] == ["violated"] * 2
+
+
+def test_narrow_floats_stay_what_they_are_beside_others() -> None:
+    parts = [as_outputs([np.float32(0.1), np.float32(0.2)]), as_outputs([0.1, 0.2])]
+    assert [type(value) for value in joined(parts).tolist()] == [np.float32, np.float32, float, float]
+    seen = Seen(joined(parts))
+    forms = seen.tokens(Form()).tolist()
+    assert forms[0] == forms[1] != forms[2] == forms[3]
+    for view in (Value(), Form(), LowBits()):
+        assert seen.tokens(view).tolist() == np.concatenate([Seen(part).tokens(view) for part in parts]).tolist()
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("shapes", [((3, 2), (2, 3)), ((0, 2), (0, 3))])
+def test_shapes_stay_visible(kind: Any, shapes: tuple[tuple[int, int], ...]) -> None:
+    one, two = as_outputs([np.zeros(shape, dtype=kind) for shape in shapes]).tolist()
+    assert one != two
+
+
+def test_the_largest_floats_are_no_trouble() -> None:
+    with np.errstate(all="raise"):
+        report = audit(lambda record, rng: rng.choice([-1.7e308, 1.7e308]), 1.0, records=2, runs=2000, seed=0)
+    assert report.verdict == "consistent with the claim"
+
+
+@pytest.mark.filterwarnings("error")
+def test_rows_of_narrow_floats_give_no_warning() -> None:
+    def code(record: int, rng: np.random.Generator) -> Any:
+        return (record + rng.laplace(size=2)).astype(np.float32)
+
+    assert audit(code, 3.0, records=2, runs=2000, seed=0).runs == 2000
+
+
+def always_fails(record: int) -> int:
+    raise ValueError("no")
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        (as_target(always_fails, 2, failures=True), "Every run failed: ValueError; is the code given what it needs"),
+        (as_target(lambda record: float("nan"), 2), "Every output is NaN"),
+        (as_target(lambda record: None, 2), "Every output is None"),
+    ],
+)
+def test_code_that_never_gives_anything_is_refused(target: CodeTarget, words: str) -> None:
+    with pytest.raises(TargetError, match=words):
+        audit(target, 1.0, runs=2000)
+
+
+def fails_by_record(record: int) -> int:
+    raise ValueError if record else KeyError
+
+
+def test_failures_that_tell_records_apart_are_found() -> None:
+    assert audit(as_target(fails_by_record, 2, failures=True), 1.0, runs=2000, seed=0).verdict == "violated"
+
+
+def test_an_audit_of_failures_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    def code(record: int, rng: np.random.Generator) -> int:
+        return 1 // int(rng.integers(2 + record))
+
+    def stop(tally: Any, _: int) -> None:
+        if tally.runs >= 2000:
+            raise KeyboardInterrupt
+
+    target, running = as_target(code, 2, failures=True), Running(store=tmp_path / "a.db")
+    with pytest.raises(AuditInterrupted):
+        audit(target, 3.0, runs=6000, seed=3, running=running, watch=stop)
+    assert audit(target, 3.0, runs=6000, seed=3, running=running).tally == audit(target, 3.0, runs=6000, seed=3).tally
