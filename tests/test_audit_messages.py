@@ -128,16 +128,18 @@ def test_a_leak_through_what_is_no_number_is_found(odd: float, digits: int) -> N
     "code",
     [
         lambda record, rng: str(record + rng.laplace()),
-        lambda record, rng: complex(record, rng.laplace()),
+        lambda record, rng: (record, str(rng.laplace())),
         lambda record, rng: Decimal(record + rng.laplace()),
     ],
-    ids=["text", "complex", "decimal"],
+    ids=["text", "tuple", "decimal"],
 )
-@pytest.mark.parametrize("threat", [None, Threat(Prior.uniform(2))], ids=["suspects", "threat"])
-def test_outputs_that_never_repeat_are_not_called_consistent(code: Callable[..., Any], threat: Threat | None) -> None:
+def test_outputs_that_never_repeat_are_not_called_consistent(code: Callable[..., Any]) -> None:
     """Each of these gives the record away, and counting whole outputs would not show it."""
+    report = audit(code, 1.0, records=[0, 5], runs=1000)
+    assert report.verdict in ("violated", "undecided")
+    assert report.verdict == "violated" or "never the same, such as an identifier" in report.sentence()
     with pytest.raises(TargetError, match=r"No two outputs .* are alike, such as .* Return floats"):
-        audit(code, 1.0, records=[0, 5], runs=1000, threat=threat)
+        audit(code, 1.0, records=[0, 5], runs=1000, threat=Threat(Prior.uniform(2)))
 
 
 @pytest.mark.parametrize("odd", [None, "failed", (1, 2)])

@@ -282,7 +282,7 @@ def test_a_witness_is_a_sentence() -> None:
 def test_verdicts_do_not_comfort() -> None:
     few = audit(GRR(2, epsilon=1.0), runs=2)
     assert few.sentence().startswith("Undecided: 2 runs")
-    assert "might miss a gross leak" in few.sentence()
+    assert "it takes 15 at least to refute it" in few.sentence()
     assert "which is no proof of it" in audit(GRR(2, epsilon=1.0), runs=1000).sentence()
 
 

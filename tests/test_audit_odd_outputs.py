@@ -10,14 +10,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from dprisk import audit
+from dprisk import audit, audit_recorded
 from dprisk.auditing import Running, as_target
+from dprisk.auditing.certify.counts import Counts, certified_epsilon, fewest_runs
 from dprisk.auditing.code.called import CodeTarget
 from dprisk.auditing.code.outputs import as_outputs
 from dprisk.auditing.evidence.views import Form, LowBits, Seen, Value, digests, joined
 from dprisk.auditing.run import AuditInterrupted
-from dprisk.errors import TargetError
+from dprisk.errors import DpriskError, TargetError
+from dprisk.guarantees import ApproxDP
 
 BUFFER = np.zeros(3)
 LIST: list[int] = []
@@ -224,3 +228,42 @@ def test_an_audit_of_failures_goes_on_where_it_stopped(tmp_path: Path) -> None:
     with pytest.raises(AuditInterrupted):
         audit(target, 3.0, runs=6000, seed=3, running=running, watch=stop)
     assert audit(target, 3.0, runs=6000, seed=3, running=running).tally == audit(target, 3.0, runs=6000, seed=3).tally
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        lambda record, rng: (int(rng.integers(2**60)), record),
+        lambda record, rng: {"id": str(rng.integers(2**60)), "answer": round(record + rng.laplace(scale=0.2), 2)},
+        lambda record, rng: {"a": {"b": [rng.random(), {"c": record}]}},
+        lambda record, rng: f"{rng.random()}: {record}",
+        lambda record, rng: complex(rng.normal(), record + rng.laplace(scale=0.2)),
+    ],
+)
+def test_an_identifier_that_is_never_the_same_hides_nothing(code: Callable[..., Any]) -> None:
+    assert audit(code, 1.0, records=2, runs=20_000, seed=0).verdict == "violated"
+
+
+@pytest.mark.parametrize(
+    ("runs", "claim", "words"),
+    [(10, 1.0, r"it takes 15 at least to refute it"), (2000, ApproxDP(1.0, 1.0), "no outcome could refute it")],
+)
+def test_undecided_says_what_would_decide(runs: int, claim: Any, words: str) -> None:
+    report = audit(lambda record, rng: record ^ int(rng.integers(2)), claim, records=2, runs=runs, seed=0)
+    assert report.verdict == "undecided"
+    assert words in report.sentence()
+
+
+@given(st.integers(2, 50), st.floats(0.0, 8.0), st.sampled_from([0.0, 1e-5, 0.1]), st.sampled_from([0.05, 0.01]))
+def test_the_fewest_runs_refute_a_claim_and_one_less_do_not(
+    size: int, epsilon: float, delta: float, alpha: float
+) -> None:
+    fewest = fewest_runs(size, epsilon, delta, alpha)
+    assert fewest is not None
+    one, less = (certified_epsilon(Counts(runs, runs, runs, size), alpha, delta) for runs in (fewest, fewest - 1))
+    assert one > epsilon >= less
+
+
+def test_runs_that_were_not_read_get_one_sentence() -> None:
+    with pytest.raises(DpriskError, match=r"recorded\(FILE\), not a str"):
+        audit_recorded("runs.csv", 1.0)  # type: ignore[arg-type]

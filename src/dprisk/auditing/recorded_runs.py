@@ -17,7 +17,7 @@ from dprisk.auditing.evidence.suspects import Wanted, learned_design
 from dprisk.auditing.evidence.views import Seen
 from dprisk.auditing.report import AuditReport, conclude
 from dprisk.auditing.running.plan import Outcome
-from dprisk.errors import InputFileError, require
+from dprisk.errors import InputFileError, fail, require
 from dprisk.guarantees import Guarantee
 
 PARTS = 8  # of the runs that count, between which attackers learn
@@ -33,6 +33,8 @@ def audit_recorded(runs: Recorded, claim: float | Guarantee, *, alpha: float = 0
     """
     started = time.perf_counter()
     terms = Terms(as_claim(claim), alpha=alpha, seed=seed)
+    if not isinstance(runs, Recorded):
+        fail(f"audit_recorded takes runs that were read by `recorded`, as recorded(FILE), not a {type(runs).__name__}.")
     codes, outputs, rng = runs.records, runs.outputs, block_generator(terms.seed, -1)
     require_outputs(outputs)
     require(np.unique(codes).size >= 2, "An audit needs recorded runs of at least two records.")

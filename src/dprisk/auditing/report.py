@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from dprisk.answers import Answer, Row
 from dprisk.auditing.certify.claim import Consequence, Terms
-from dprisk.auditing.certify.counts import Counts, as_delta, rate
+from dprisk.auditing.certify.counts import Counts, as_delta, fewest_runs, rate
 from dprisk.auditing.certify.portfolio import Answers
 from dprisk.auditing.code.target import versions
 from dprisk.auditing.evidence.coverage import Coverage
@@ -167,11 +167,24 @@ class AuditReport(Answer):
             seen = self.witnesses[0].sentence() if self.witnesses else self._pooled()
             return f"{self.name} breaks its promise of {claim}: {certified}{early}.{seen and ' '}{seen}"
         if self.verdict == "undecided":
-            why = "so few might miss a gross leak" if self.runs >= self.planned else "the audit did not finish"
-            return f"Undecided: {self.runs} runs of {self.name} do not settle {claim} ({why}); {certified}."
+            settled = f"Undecided: {self.runs} runs of {self.name} do not settle {claim}"
+            return f"{settled} ({self._why_undecided()}); {certified}."
         looked = f" {self.coverage.sentence()}" if self.coverage else ""
         found = f"{self.runs} runs of {self.name} are consistent with {claim}, which is no proof of it"
         return f"{found}; {certified}.{looked}"
+
+    def _why_undecided(self) -> str:
+        if self.runs < self.planned:
+            return "the audit did not finish"
+        if isinstance(self.tally, Counts | Answers):
+            if self.counts.answered == 0:
+                return "nothing in the outputs to go by; leave out what is never the same, such as an identifier"
+            fewest = fewest_runs(self.counts.size, self.claim.epsilon, self.claim.delta, self.alpha)
+            if fewest is None:
+                return "no outcome could refute it"
+            if self.runs < fewest:
+                return f"it takes {fewest} at least to refute it"
+        return "so few might miss a gross leak"
 
     def _pooled(self) -> str:
         """What shows the violation where no kind of output does by itself; empty under a threat."""
@@ -226,6 +239,7 @@ class AuditReport(Answer):
             f"{100 * attack.success:.2f} % of all runs ({decimals_down(low, 2)} to {decimals_up(high, 2)}"
             f"{f'; {allowed[0]}' if is_shown else ''}), {100 * attack.advantage:.2f} points more than on people who "
             f"did not take part{f' ({allowed[1]})' if is_shown else ': an average, in which the leak does not show'}."
+            f"{' One who answers always may gain more.' if silent and self.verdict != 'violated' else ''}"
         )
 
     @property

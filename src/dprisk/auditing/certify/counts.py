@@ -16,6 +16,7 @@ for a number of runs fixed beforehand; `anytime_epsilon` is so at every moment a
 
 from __future__ import annotations
 
+import bisect
 import math
 from dataclasses import asdict, dataclass
 
@@ -84,6 +85,20 @@ class Counts:
     def describe(self) -> str:
         """In words."""
         return f"{self.correct} right of {self.answered} answers in {self.runs} runs among {self.size} records"
+
+
+def fewest_runs(size: int, epsilon: float, delta: float, alpha: float) -> int | None:
+    """How many right answers and no wrong one it takes to certify more than an epsilon; None if no number does.
+
+    >>> fewest_runs(2, 1.0, 0.0, 0.01)
+    15
+    """
+
+    def is_enough(runs: int) -> bool:
+        return certified_epsilon(Counts(runs, runs, runs, size), alpha, delta) > epsilon
+
+    most = next((2**power for power in range(1, 50) if is_enough(2**power)), None)
+    return None if most is None else bisect.bisect_left(range(most), True, lo=1, key=is_enough)
 
 
 def certified_epsilon(counts: Counts, alpha: float, delta: float = 0.0) -> float:

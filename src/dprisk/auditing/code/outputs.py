@@ -42,7 +42,7 @@ def as_outputs(outputs: Sequence[Any]) -> AnyArray:
     """Outputs along the first axis.
 
     - Numbers of one kind become a bool, integer or float array; lists or arrays of numbers, all of one kind and shape,
-      the rows of a larger array.
+      the rows of a larger array; complex numbers are rows of two.
     - Anything else becomes a one-dimensional array of objects that can be counted: text, None, tuples such as
       (value, seed), sets. Lists, arrays, tables and tensors become tuples, dicts and dataclasses tuples of their
       entries. What differs from output to output stays visible: 0 beside 0.0, a shorter list, a float32.
@@ -61,6 +61,8 @@ def as_outputs(outputs: Sequence[Any]) -> AnyArray:
         return plain
     if values and all(issubclass(kind, _NUMBER) for kind in kinds):
         return numbers_of_one_kind(values) if len({_kind(kind) for kind in kinds}) == 1 else _objects(values)
+    if kinds == {complex}:
+        return np.array(values).view(float).reshape(-1, 2)
     if values and all(issubclass(kind, list | np.ndarray) and not issubclass(kind, _LABELLED) for kind in kinds):
         even = _even_rows(values, kinds)
         return _rows(values) if even is None else even
@@ -225,16 +227,21 @@ def _frozen_object(value: Any) -> Any:
 
 def comparable(outputs: Any) -> Any:
     """Pilot outputs as they can be learned from; refused if they are compared as a whole and never twice the same."""
-    outputs = _mostly_numbers(outputs)
-    if isinstance(outputs, np.ndarray) and outputs.dtype.kind not in "biuf":
+    outputs = mostly_numbers(outputs)
+    if isinstance(outputs, np.ndarray):
         require(
-            len(set(sortable(outputs).tolist())) < len(outputs),
+            not are_all_different(outputs),
             f"No two outputs of the pilot runs are alike, such as {reprlib.repr(outputs[0])}, so nothing can be "
             "learned from them. Return floats, or lists of them (tuples, text and others are compared as a whole), or "
             "give the mechanism that the code claims to be as `family`.",
             TargetError,
         )
     return outputs
+
+
+def are_all_different(outputs: AnyArray) -> bool:
+    """Whether these are compared as a whole, and never twice the same."""
+    return outputs.dtype.kind not in "biuf" and len(set(sortable(outputs).tolist())) == len(outputs)
 
 
 def require_outputs(outputs: Any) -> None:
@@ -250,7 +257,7 @@ def require_outputs(outputs: Any) -> None:
         require(not alike, f"Every run {outputs[0]}; is the code given what it needs?", TargetError)
 
 
-def _mostly_numbers(outputs: AnyArray) -> AnyArray:
+def mostly_numbers(outputs: AnyArray) -> AnyArray:
     """Objects most of which are numbers, or vectors of one length, as these, and the rest as not a number.
 
     So a rare None hides nothing. Numbers that would be rounded count among the rest, and tuples are compared as a whole

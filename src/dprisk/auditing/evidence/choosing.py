@@ -15,7 +15,7 @@ from dprisk.auditing.certify.claim import Terms
 from dprisk.auditing.code.randomness import block_generator, kept
 from dprisk.auditing.code.target import Target
 from dprisk.auditing.evidence.attackers import Past
-from dprisk.auditing.evidence.design import Design, GuessScorer, KnownScorer, Scorer
+from dprisk.auditing.evidence.design import ANY_LEAD, Design, GuessScorer, KnownScorer, Scorer
 from dprisk.auditing.evidence.experiment import Experiment
 from dprisk.auditing.evidence.guessing import choose_guessing
 from dprisk.auditing.evidence.learned import EVERY, Classifier, Learner
@@ -151,7 +151,7 @@ def choose(
     wanted = Wanted(terms.aim, terms.alpha, terms.claim.delta)
     if scorer is not None and type(target.mechanism).__module__.startswith("dprisk."):  # known: nothing can hide
         if not isinstance(scorer, KnownScorer):
-            return Setup(target, Design(np.arange(target.size), 1e-9, scorer))
+            return Setup(target, Design(np.arange(target.size), ANY_LEAD, scorer))
         design = known_design(scorer, wanted, rng)
         return Setup(target, design, restricted(target, design))
 
@@ -166,7 +166,7 @@ def choose(
         main, more = known_design(scorer, wanted, rng), []
     else:
         sets = [np.arange(target.size)] if target.pairs is None else busiest(past, target.pairs, MOST_PAIRS)
-        main, *more = [Design(suspects, 1e-9, scorer) for suspects in sets]
+        main, *more = [Design(suspects, ANY_LEAD, scorer) for suspects in sets]
     if isinstance(past.seen.outputs, tuple):  # pairs, as of a product: there is nothing that learns from them
         return Setup(target, main)
     others = None if target.pairs is None else tuple(design.universe for design in more)

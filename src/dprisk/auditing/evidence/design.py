@@ -32,6 +32,8 @@ from dprisk.mechanisms import Mechanism
 from dprisk.mechanisms.combined import number_of
 from dprisk.types import FloatArray, IntArray
 
+ANY_LEAD = 1e-9  # a margin with which it answers wherever one record leads
+
 
 def leads(scores: FloatArray) -> tuple[IntArray, FloatArray]:
     """The place of the largest score in each row of at least two, and how far it leads the second."""

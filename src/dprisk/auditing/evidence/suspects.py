@@ -13,11 +13,11 @@ from functools import reduce
 import numpy as np
 
 from dprisk.auditing.certify.counts import expected_certificates
-from dprisk.auditing.code.outputs import comparable, require_outputs
+from dprisk.auditing.code.outputs import are_all_different, mostly_numbers, require_outputs
 from dprisk.auditing.code.target import Target
 from dprisk.auditing.evidence.attackers import Past, together
-from dprisk.auditing.evidence.design import Design, KnownScorer, Scorer, leads
-from dprisk.auditing.evidence.learned import EVERY, Learner
+from dprisk.auditing.evidence.design import ANY_LEAD, Design, KnownScorer, Scorer, leads
+from dprisk.auditing.evidence.learned import EVERY, Frequencies, Learner
 from dprisk.auditing.evidence.screening import MOST_PAIRS, MOST_RECORDS, busiest, screened
 from dprisk.auditing.evidence.views import Seen
 from dprisk.errors import MechanismError, require
@@ -69,7 +69,7 @@ def _for_sets(scorer: KnownScorer, protocol: SetProtocol, wanted: Wanted, rng: n
     """
     sizes = np.union1d(_sizes(protocol.size, protocol.epsilon), [protocol.size])
     right, wrong = protocol.hit(sizes - 1), (sizes - 1) * protocol.miss(sizes - 1)
-    margin = protocol.epsilon * (1 - 1e-9) or 1e-9
+    margin = protocol.epsilon * (1 - 1e-9) or ANY_LEAD
     order = rng.permutation(protocol.size)
     return _best(
         (
@@ -92,7 +92,7 @@ def _by_trying(scorer: KnownScorer, wanted: Wanted, rng: np.random.Generator) ->
     sizes in a row were no better, larger ones are not tried.
     """
     order = rng.permutation(scorer.mechanism.size)
-    best, worse, found = -1.0, 0, [(-1.0, Design(order[:2], 1e-9, scorer))]
+    best, worse, found = -1.0, 0, [(-1.0, Design(order[:2], ANY_LEAD, scorer))]
     sizes = [order[:size] for size in _sizes(order.size, _epsilon(scorer.mechanism))]
     for universe in _distant_pairs(scorer, rng) + sizes:
         size = universe.size
@@ -182,12 +182,15 @@ def _promising(
 
     Each third of them is scored by what the other two teach, so that every run helps to choose, and none is judged by
     what it taught itself. The scores of the design are those that the last two thirds teach. A design that leaves
-    records out must promise clearly more: what only these give away is then looked for in fewer runs.
+    records out must promise clearly more: what only these give away is then looked for in fewer runs. Where no two
+    outputs are alike it never answers: others may learn from their parts, and if none does, nothing was shown.
     """
-    outputs, fold = comparable(outputs), np.arange(records.size) % FOLDS
+    outputs, fold = mostly_numbers(outputs), np.arange(records.size) % FOLDS
     rest = [fold != number for number in range(FOLDS)]
     every = reduce(np.intersect1d, [records[others] for others in rest])
     require(every.size >= 2, "There are too few runs to learn from: each record needs several.")
+    if are_all_different(outputs):
+        return 0.0, Design(every, ANY_LEAD, Frequencies().learn(outputs, records))
     found = []
     for learner in learners:
         if len(learners) == 1 or all(learner.suits(outputs[others]) for others in rest):
@@ -207,7 +210,7 @@ def _tried(
 
     The folds differ in how far leads go, so a margin is the same quantile of the leads in each.
     """
-    found = [(-1.0, Design(every, 1e-9, scorer))]
+    found = [(-1.0, Design(every, ANY_LEAD, scorer))]
     for places in _suspects(scores, records, every):
         universe = every[places]
         mine = np.isin(records, universe)
