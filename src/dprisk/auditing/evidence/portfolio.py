@@ -40,7 +40,7 @@ from dprisk.types import AnyArray, IntArray
 ELSEWHERE = 3  # every third run is of everybody, where the main attacker suspects some only
 OTHER_PAIR = 2  # every second run is of another pair of neighbours, where there are some
 OWN = f"value{ALONE}"  # sees whatever one record alone gives, if it is the same each time
-BY_BITS = 0.1  # of its weight for a witness in the last bits of numbers, since these also tell how large they are
+LESS_PLAIN = 0.1  # of its weight for a witness in the last bits of numbers, or one that was chosen for two records
 PLAINEST = (
     "verbatim",
     f"form{ALONE}",
@@ -244,7 +244,8 @@ class Portfolio(Experiment[Answers]):
                         found.setdefault((suspects.tobytes(), witness.times, witness.other_times), witness)
 
         def weight(witness: Witness) -> float:
-            return witness.against(self.epsilon) * (BY_BITS if witness.attacker.startswith("low bits") else 1)
+            plain = not (witness.attacker.startswith("low bits") or ", of two" in witness.attacker)
+            return witness.against(self.epsilon) * (1 if plain else LESS_PLAIN)
 
         return sorted(found.values(), key=weight, reverse=True)
 
