@@ -278,6 +278,11 @@ def test_the_command_alone_shows_help(capsys: pytest.CaptureFixture[str], monkey
     assert (code, err) == (0, "")
     assert "assess" in out
     assert "calibrate" in out
+    for name, inside in (("learn", "attributes"), ("population", "marginals")):
+        code, out, err = run(capsys, monkeypatch, name)
+        assert (code, err) == (0, "")
+        assert f"Usage: dprisk {name} " in out.splitlines()[0]
+        assert any(line.startswith(f"  {inside} ") for line in out.splitlines())
 
 
 def test_a_guarantee_is_assessed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
