@@ -377,7 +377,7 @@ def test_noise_is_calibrated(capsys: pytest.CaptureFixture[str], monkeypatch: py
     assert (code, err) == (2, "Error: --epsilon is what is to be found; leave it out.\n")
     code, _, err = run(capsys, monkeypatch, "calibrate", "--mechanism", "laplace", "--size", "10")
     assert code == 2
-    assert "Give exactly one goal: --advantage, --success, --tpr with --fpr, or --to-epsilon" in err
+    assert "Give exactly one goal: --advantage, --success, --most-at-risk, --tpr with --fpr, or --to-epsilon" in err
 
 
 def test_noise_has_the_units_of_the_records(
