@@ -210,9 +210,8 @@ class Calibration(Found, Compared, Answer):
         worst, limit = self.worst_off, self.target if self.kind == "advantage" else self.advantage
         if worst is None or self.kind not in ("advantage", "success") or worst.advantage <= limit + 1e-9:
             return ""
-        told = sentences.of_worst_off(
-            worst.sentence_of_worst(), "without noise " if self.unlimited and not self._knob.wavers else ""
-        )
+        aside = "without noise " if self.unlimited and not self._knob.wavers else ""
+        told = sentences.of_worst_off(worst.sentence_of_worst(), aside)
         return f"{told} The goal most_at_risk (--most-at-risk) limits that."
 
     def _aside(self, others_keep_it: str) -> str:

@@ -86,15 +86,15 @@ class Assessment(Compared, Answer):
         """The record most at risk, to who looks for it; None where it is not known, or would take long to tell."""
         return next(iter(self.most_exposed()), None)
 
-    def of_worst_off(self, limit: float | None = None, aside: str = "") -> str:
-        """A sentence to go on with, where who looks for one record gains more than the `limit`, or else far more.
+    def _of_worst_off(self) -> str:
+        """A sentence to go on with, where who looks for one record gains far more; empty otherwise.
 
         The advantage is an average over people, and its attacker may never name a rare record.
         """
         worst = self.worst_off
-        if worst is None or worst.advantage <= (FAR_MORE * self.advantage if limit is None else limit) + 1e-9:
+        if worst is None or worst.advantage <= FAR_MORE * self.advantage + 1e-9:
             return ""
-        return sentences.of_worst_off(worst.sentence_of_worst(), aside)
+        return sentences.of_worst_off(worst.sentence_of_worst())
 
     def _rates(self) -> list[Row]:
         """The two rates that the advantage is the difference of, where they are known."""
@@ -125,4 +125,4 @@ class Assessment(Compared, Answer):
 
     def to_dict(self) -> dict[str, Any]:
         told = {"exact": self.exact, "threat": self.threat.describe(), "comparisons": self.compared or None}
-        return super().to_dict() | told
+        return super().to_dict() | told | {"worst_off": self.worst_off.to_dict() if self.worst_off else None}

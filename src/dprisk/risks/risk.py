@@ -307,10 +307,10 @@ class Risk(OfMechanism):
         if self.enclosed:
             return sentences.of_bounds(self.threat, who, self.success, self.baseline, self.advantage)
         if self.right_on_participants is None:
-            return sentences.of_difference(self.threat, who, self.advantage) + self.of_worst_off()
+            return sentences.of_difference(self.threat, who, self.advantage) + self._of_worst_off()
         is_estimate = self.estimate is not None
         told = sentences.of_rates(self.threat, who, self.right_on_participants, self.advantage, is_estimate)
-        return told + self.of_worst_off()
+        return told + self._of_worst_off()
 
     def to_dict(self) -> dict[str, Any]:
         return super().to_dict() | {

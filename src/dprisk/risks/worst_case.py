@@ -169,7 +169,7 @@ class WorstCase(Assessment):
             self.advantage,
             self.left_out_or_in,
         )
-        return told + self.of_worst_off()
+        return told + self._of_worst_off()
 
     def to_dict(self) -> dict[str, Any]:
         return super().to_dict() | {
