@@ -603,7 +603,9 @@ def test_a_worst_case_reads_like_a_risk() -> None:
     assert isinstance(worst, WorstCase)
     assert worst.sentence() == (
         "Whatever the mechanism, an attacker is right about at most 375 of 1000 people (341 without any release), and "
-        "about at most 157 more of 1000 who took part than of 1000 who did not."
+        "about at most 157 more of 1000 who took part than of 1000 who did not. That is about people drawn at random: "
+        "an attacker who looks for one record, whichever it is, says yes to at most 447 more of 1000 people who have "
+        "it than of 1000 taken at random."
     )
     told = worst.to_dict()
     assert told["advantage_bound"]["name"] == "worst-blocks"

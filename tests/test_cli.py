@@ -278,6 +278,11 @@ def test_the_command_alone_shows_help(capsys: pytest.CaptureFixture[str], monkey
     assert (code, err) == (0, "")
     assert "assess" in out
     assert "calibrate" in out
+    for name, inside in (("learn", "attributes"), ("population", "marginals")):
+        code, out, err = run(capsys, monkeypatch, name)
+        assert (code, err) == (0, "")
+        assert f"Usage: dprisk {name} " in out.splitlines()[0]
+        assert any(line.startswith(f"  {inside} ") for line in out.splitlines())
 
 
 def test_a_guarantee_is_assessed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -372,7 +377,7 @@ def test_noise_is_calibrated(capsys: pytest.CaptureFixture[str], monkeypatch: py
     assert (code, err) == (2, "Error: --epsilon is what is to be found; leave it out.\n")
     code, _, err = run(capsys, monkeypatch, "calibrate", "--mechanism", "laplace", "--size", "10")
     assert code == 2
-    assert "Give exactly one goal: --advantage, --success, --tpr with --fpr, or --to-epsilon" in err
+    assert "Give exactly one goal: --advantage, --success, --most-at-risk, --tpr with --fpr, or --to-epsilon" in err
 
 
 def test_noise_has_the_units_of_the_records(

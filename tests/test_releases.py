@@ -392,7 +392,8 @@ def test_the_table_of_a_threat_is_a_universe() -> None:
         (lambda: release(Sum("age"), OTHERS, RECORDS, RenyiDP([2.0], [1.0])), "No noise is known here"),
         (lambda: release(Sum("age"), OTHERS, RECORDS, PureDP(0.0)), "it would be infinite"),
         (lambda: release(Sum("age"), OTHERS, RECORDS, PureDP(1.0, "add-remove")), "to_replace_one"),
-        (lambda: release(Sum("age"), OTHERS, [30], PureDP(1.0)), "the same for every record"),
+        (lambda: release(Sum("age"), OTHERS, [30], PureDP(1.0)), "There is only one possible record"),
+        (lambda: release(Count("sex", "f"), OTHERS, ["m", "d"], PureDP(1.0)), "the same for every record"),
         (lambda: release(Sum("age"), OTHERS, RECORDS, "laplace"), "LaplaceNoise"),  # type: ignore[arg-type]
         (lambda: release(Sum("age"), OTHERS, RECORDS, DensityNoise(logistic, logistic_below)), "LaplaceNoise"),
         (lambda: release(Histogram("illness"), OTHERS, RECORDS, NOISE, interval=(0, 9)), "with one number"),
@@ -663,7 +664,7 @@ def test_what_can_only_be_estimated_is_calibrated_by_its_guarantee() -> None:
     assert found.advantage == assess(found.subject.guarantee(), threat).advantage <= 0.05
     assert assess(found.subject, threat, runs=20_000).advantage_interval[1] <= 0.05
     assert ("at most: the worst that the guarantee allows") in [row[2] for row in found.rows]
-    assert found.sentence().endswith(" or less (by its guarantee; less noise may do).")
+    assert " or less (by its guarantee; less noise may do). That is about people drawn at random:" in found.sentence()
     kept = calibrate(mechanism, threat, epsilon=(1.0, 1e-5))
     assert kept.sentence() == "To keep (1, 1e-05)-DP, choose epsilon 1 or less: Laplace noise of scale 2 or more."
 
@@ -693,7 +694,15 @@ def threat_on(*known: str) -> Threat:
         ({"noise": {"kind": "laplace"}}, "", "needs exactly one of scale, epsilon"),
         ({"noise": {"kind": "gaussian", "epsilon": 1}}, "", "exactly one of sigma, mu, rho, epsilon with delta"),
         ({"noise": {"kind": "gaussian", "epsilon": 1, "delta": 0}}, "", "No Gaussian noise keeps delta 0"),
-        ({"noise": {"kind": "laplace", "scale": "big"}}, "", "scale must be a number"),
+        ({"noise": {"kind": "laplace", "scale": "big"}}, "", "json, line 1: `noise`: scale must be a number"),
+        ({"noise": {"kind": "laplace", "epsilon": -1}}, "", "json, line 1: `noise`: epsilon must be a finite number"),
+        ({"query": {"kind": "sum", "column": "age", "low": 9, "high": 1}}, "", "line 1: `query`: low must be below"),
+        ({"universe": {"values": ["flu"]}}, "", "json: There is only one possible record"),
+        (
+            {"query": {"kind": "mean", "column": "age"}},
+            "",
+            "`universe` has no column 'age', which the query looks at; it has 'illness'",
+        ),
         ({"noise": {"kind": "laplace", "epsilon": 1, "sensitivity": 1}}, "", "change the answer by 2 (L1)"),
         ({"universe": {}}, "", "has exactly one of columns, values, range"),
         ({"universe": {"columns": ["sex"], "step": 2}}, "", "has exactly one of columns, values, range"),
@@ -765,6 +774,62 @@ def test_a_file_that_cannot_be_read(
     code, _, err = run(capsys, monkeypatch, "assess", "--release", str(tmp_path / name))
     assert code == 2
     assert message in err
+
+
+MEAN: dict[str, Any] = {
+    "query": {"kind": "mean", "column": "age", "low": 0, "high": 100},
+    "universe": {"range": [18, 90]},
+    "prior": "uniform",
+}
+
+
+def test_epsilon_is_the_one_that_the_file_is_written_with(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    """The noise is for ages from 0 to 100, the attacker chooses among 18 to 90: epsilon is for the first."""
+    path, goal = write(folder, MEAN), ["--within", "5", "--advantage", "0.05"]
+    found = json.loads(run(capsys, monkeypatch, "calibrate", "--release", path, *goal, "--json")[1])
+    again = write(folder, MEAN | {"noise": {"kind": "laplace", "epsilon": found["epsilon"]}})
+    risk = json.loads(run(capsys, monkeypatch, "assess", "--release", again, "--within", "5", "--json")[1])
+    assert risk["advantage"] == pytest.approx(0.05, rel=1e-9)
+    ages = release(Mean("age", 0, 100), PEOPLE, range(18, 91), PureDP(1.0))
+    assert ages.parameter is not None
+    assert ages.parameter.value == pytest.approx(1.0)
+    assert ages.epsilon == pytest.approx(0.72)
+    kept = calibrate(ages, epsilon=0.5)
+    assert kept.epsilon == pytest.approx(0.5)
+    assert kept.subject.scale == pytest.approx(100 / 6 / 0.5)  # six people: the mean moves by 100 / 6
+
+
+def test_the_epsilon_of_a_few_records_does_not_look_like_the_promise(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    path = write(folder, MEAN | {"universe": {"values": [40, 41]}})
+    lines = run(capsys, monkeypatch, "assess", "--release", path)[1].splitlines()
+    (promised,) = (line for line in lines if line.startswith("epsilon promised"))
+    assert promised.split(maxsplit=3)[2:] == ["1", "of any record, listed or not"]
+    (own,) = (line for line in lines if line.startswith("epsilon at delta 1e-5"))
+    assert own.endswith("kept when one of these records is replaced by another")
+    risk = assess(release(Sum("age"), PEOPLE, [40, 41], PureDP(1.0)), Threat(Prior.uniform(2, [40, 41])))
+    assert risk.comparisons is not None
+    assert risk.comparisons.promised is None
+
+
+def test_a_sensitivity_is_that_of_any_record() -> None:
+    """Noise on vectors alike: the epsilon it is made with is for the sensitivity, the true one for the means."""
+    one = VectorLaplace([[1.0, 0.0], [0.0, 1.0]], scale=8.0, sensitivity=4.0)
+    assert (one.nominal_epsilon, one.epsilon) == (0.5, 0.25)
+    assert one.with_parameter(1.0).scale == 4.0
+    assert one.promised is not None
+    assert one.promised.epsilon_at(0.0) == 0.5
+    assert one.viewed(np.array([0, 1, 1])).epsilon == 0.25
+    line = Laplace([40.0, 41.0], epsilon=1.0, sensitivity=100.0)
+    assert (line.scale, line.epsilon, line.guarantee().epsilon_at(0.0)) == (100.0, 0.01, 0.01)
+    assert line.with_parameter(2.0) == Laplace([40.0, 41.0], epsilon=2.0, sensitivity=100.0)
+    assert Laplace([40.0, 41.0], 1.0, sensitivity=100.0, interval=(0, 100), ends="truncate").promised is None
+    for wrong in (lambda: Laplace([0, 2], 1.0, sensitivity=1.0), lambda: VectorLaplace([[0.0], [2.0]], 1.0, 1.0)):
+        with pytest.raises(DpriskError, match="the answers for two records are 2 apart"):
+            wrong()
 
 
 def test_the_example_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -438,7 +438,8 @@ def test_the_command_writes_it(
         "Former partner says yes to 383 more of 1000 people with the record it looks for than of people at random (one "
         "chosen person: HIV). Above the tolerance of 50 of 1000.",
         "Journalist recognises at most 323 more of 1000 people who took part than of those who did not (anybody, drawn "
-        "at random). Not shown to be within the tolerance of 100 of 1000.",
+        "at random). Not shown to be within the tolerance of 100 of 1000: an attacker who knows or sees more is above "
+        "it.",
         f"Wrote {out}.",
     ]
     assert "A clinic asks its patients for a diagnosis" in out.read_text()

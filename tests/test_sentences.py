@@ -52,7 +52,9 @@ SENTENCES = [
     answer(
         lambda: assess(GRR(6, 1.0), Threat(Prior([0.8, 0.04, 0.04, 0.04, 0.04, 0.04]))),
         "An attacker can be right about 352 of 1000 people who took part, and about 274 of 1000 who did not: taking "
-        "part adds 78.",
+        "part adds 78. "
+        "That is about people drawn at random: an attacker who looks for record 1 (no record is more at risk) "
+        "says yes to 352 of 1000 people who have it, and to 138 of 1000 taken at random: 214 more.",
     ),
     answer(
         lambda: assess(GRR(100_000, 1.0), Threat(Prior.uniform(100_000))),
@@ -67,12 +69,16 @@ SENTENCES = [
     answer(
         lambda: assess(Laplace(11, 4.0), Threat(Prior.zipf(11), success=Line(2.0))),
         "An attacker can be right (within 2 on a line) about 759 of 1000 people who took part, and about 460 of 1000 "
-        "who did not: taking part adds 299.",
+        "who did not: taking part adds 299. "
+        "That is about people drawn at random: an attacker who looks for record 10 (no record is more at risk) "
+        "says yes to 876 of 1000 people who have it, and to 191 of 1000 taken at random: 685 more.",
     ),
     answer(
         lambda: assess(OUE(3, 1.0), Threat(ILLNESSES, SEXES)),
         "An attacker who knows everybody's group can be right about 735 of 1000 people who took part, and about 615 of "
-        "1000 who did not: taking part adds 120.",
+        "1000 who did not: taking part adds 120. "
+        "That is about people drawn at random: an attacker who looks for HIV (no record is more at risk) says yes "
+        "to 500 of 1000 people who have it, and to 315 of 1000 taken at random from the group m: 185 more.",
     ),
     answer(
         lambda: assess(GRR(3, 1.0), Threat.attributes(PEOPLE, known=["sex", "age"], secret=["ill"])),
@@ -88,7 +94,9 @@ SENTENCES = [
     answer(
         lambda: assess(OUE(200, 2.0), Threat(Prior.uniform(200), success=Line(3.0)), runs=500, seed=1),
         "By an estimate, an attacker can be right (within 3 on a line) about 80 of 1000 people who took part, and "
-        "about 34 of 1000 who did not: taking part adds about 46.",
+        "about 34 of 1000 who did not: taking part adds about 46. "
+        "That is about people drawn at random: an attacker who looks for one record, whichever it is, says yes to "
+        "at most 379 more of 1000 people who have it than of 1000 taken at random.",
     ),
     answer(
         lambda: assess(OnInterval.laplace(4.0), NUMBERS),
@@ -98,23 +106,32 @@ SENTENCES = [
     ),
     answer(
         lambda: Risk(VectorGaussian(np.eye(3), 1.0), Threat(ILLNESSES), WITHOUT_RATES),
-        "An attacker can be right about 128 more of 1000 who took part than of 1000 who did not.",
+        "An attacker can be right about 128 more of 1000 who took part than of 1000 who did not. "
+        "That is about people drawn at random: an attacker who looks for one record, whichever it is, says yes to "
+        "at most 479 more of 1000 people who have it than of 1000 taken at random.",
     ),
     # a guarantee: the most that any mechanism allows
     answer(
         lambda: assess(PureDP(1.0), Threat(Prior.zipf(10))),
         "Whatever the mechanism, an attacker is right about at most 375 of 1000 people (341 without any release), and "
-        "about at most 157 more of 1000 who took part than of 1000 who did not.",
+        "about at most 157 more of 1000 who took part than of 1000 who did not. "
+        "That is about people drawn at random: an attacker who looks for one record, whichever it is, says yes to "
+        "at most 447 more of 1000 people who have it than of 1000 taken at random.",
     ),
     answer(
         lambda: assess(ApproxDP(1.0, 1e-5), Threat(ILLNESSES, SEXES)),
         "Whatever the mechanism, an attacker who knows everybody's group is right about at most 921 of 1000 people "
-        "(920 without any release), and about at most 202 more of 1000 who took part than of 1000 who did not.",
+        "(920 without any release), and about at most 202 more of 1000 who took part than of 1000 who did not. "
+        "That is about people drawn at random: an attacker who looks for one record, whichever it is, says yes to "
+        "at most 370 more of 1000 people who have it than of 1000 taken at random from those of whom the same is "
+        "known.",
     ),
     answer(
         lambda: assess(PureDP(1.0), Threat.membership(Prior.uniform(10))),
         'Whatever the mechanism, an attacker who knows everybody\'s record can say "took part" of at most 245 more of '
-        "1000 who did than of 1000 whose place somebody from the prior took.",
+        "1000 who did than of 1000 whose place somebody from the prior took. "
+        "That is about people drawn at random: an attacker who looks for one record, whichever it is, says yes to "
+        "at most 416 more of 1000 people who have it than of 1000 taken at random.",
     ),
     answer(
         lambda: assess(GaussianDP(0.5, "add-remove"), Threat.membership(Prior.uniform(2))),
@@ -198,7 +215,7 @@ def test_what_is_said_adds_up(epsilon: float) -> None:
     for size in range(2, 60):
         risk = assess(OUE(size, epsilon), Threat(Prior.zipf(size)))
         right, people, others, _, more = (
-            int(number.replace(",", "")) for number in re.findall(r"[\d,]*\d", risk.sentence())
+            int(number.replace(",", "")) for number in re.findall(r"[\d,]*\d", risk.sentence().partition(" That")[0])
         )
         assert right - others == more
         assert abs(right - people * (risk.right_on_participants or 0)) <= 0.5 + 1e-6

@@ -499,6 +499,10 @@ def test_the_starter_file_is_whole_and_its_release_is_what_was_asked(tmp_path: P
 BROKEN: dict[str, tuple[Any, str]] = {
     "wrong type": (small(attacker__tolerance="much"), r"line \d+: `attacker 1, tolerance` is a number above 0"),
     "percent": (small(attacker__tolerance=5), r"`attacker 1, tolerance` .* 5 points are 0\.05"),
+    "a release file": (
+        {"data": "x.csv", "query": {"kind": "count"}, "universe": "data", "noise": {}},
+        r"json is a release file, .* goes below a line \[release\]",
+    ),
     "unknown key": (small(attacker__colour="red"), r"line \d+ has an unknown name `colour` in `attacker 1`"),
     "unknown option": (small(attacker__goal="fame"), r"line \d+: `attacker 1, goal` is one of membership, attribute"),
     "missing part": (small(attacker__goal=None), r"line \d+: `attacker 1` \(Somebody\) lacks `goal`; it is one of"),

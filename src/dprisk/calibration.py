@@ -7,6 +7,7 @@ reports was computed at the parameter that it reports, and is at most the target
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -19,7 +20,7 @@ from dprisk.errors import DpriskError, ParameterError, as_number, fail, require
 from dprisk.mechanisms import Mechanism
 from dprisk.pictures import Curve, Curves, draw
 from dprisk.pictures.picture import GREY
-from dprisk.risks import Assessment, WorstCase, at_most, risk_of
+from dprisk.risks import Assessment, RecordRisk, WorstCase, at_most, risk_of, sentences
 from dprisk.rounding import plain, significant_down, significant_up, written_out
 from dprisk.search import LARGEST, SMALLEST, Found, Measure, Progress, required_parameter, weakest
 from dprisk.sweeps import sweep
@@ -73,6 +74,13 @@ class Calibration(Found, Compared, Answer):
         if self.risk is None:
             return {"advantage": _total_variation(self.subject)}
         return {"advantage": self.risk.advantage, "success": self.risk.success, "baseline": self.risk.baseline}
+
+    @cached_property
+    def worst_off(self) -> RecordRisk | None:
+        """The record most at risk at the parameter found, to who looks for it: the achieved advantage is an average."""
+        with suppress(DpriskError):
+            return next(iter(self.risk.most_exposed()), None) if self.risk else None
+        return None
 
     @property
     def advantage(self) -> float:
@@ -146,7 +154,8 @@ class Calibration(Found, Compared, Answer):
 
     @property
     def numbers(self) -> dict[str, Any]:
-        return {self.parameter: None if self.unlimited else self.value, **self.achieved}
+        exposed = {"most_at_risk": self.worst_off.advantage} if self.worst_off else {}
+        return {self.parameter: None if self.unlimited else self.value, **self.achieved, **exposed}
 
     @property
     def rows(self) -> list[Row]:
@@ -154,6 +163,7 @@ class Calibration(Found, Compared, Answer):
         return [
             (self.parameter, self._shown(self), f"keeps {self.goal}{'' if self._knob.rises else scale}"),
             *((f"achieved {what}", plain(number), self._how(what)) for what, number in self.achieved.items()),
+            *([self.worst_off.row_of_worst] if self.worst_off else []),
             *((f"{self.parameter} by {other.name}", self._shown(other), other.meaning) for other in self.alternatives),
             *((f"{self.parameter} by {name}", "none", why) for name, why in self.without_answer.items()),
             *((what, written_out(f"{number:.4g}"), self.template.units) for what, number in self.utility.items()),
@@ -182,13 +192,27 @@ class Calibration(Found, Compared, Answer):
 
     def sentence(self) -> str:
         """What to choose, rounded to the safe side, so that the printed number keeps the promise too."""
-        goal = f"the advantage at or below {100 * self.target:g} points" if self.kind == "advantage" else self.goal
+        return f"{self._choice()}{self._of_worst_off()}"
+
+    def _choice(self) -> str:
+        gains = {"advantage": "the advantage", "most_at_risk": "the advantage of who looks for one record"}
+        limit = f" at or below {100 * self.target:g} points"
+        goal = gains[self.kind] + limit if self.kind in gains else self.goal
         if self.unlimited and self._knob.wavers:
             return f"Every {self.parameter} that was tried, from {SMALLEST:g} to {LARGEST:g}, keeps {goal}."
         if self.unlimited:
             return f"Any {self.parameter} keeps {goal}: this goal needs no noise."
         others = "" if self._knob.jumps or self._knob.wavers else " or less" if self._knob.rises else " or more"
         return f"To keep {goal}, choose {self.parameter} {self._rounded(self.value, 3)}{others}{self._aside(others)}."
+
+    def _of_worst_off(self) -> str:
+        """What the record most at risk gains where that is more than what was limited, and which goal limits it."""
+        worst, limit = self.worst_off, self.target if self.kind == "advantage" else self.advantage
+        if worst is None or self.kind not in ("advantage", "success") or worst.advantage <= limit + 1e-9:
+            return ""
+        aside = "without noise " if self.unlimited and not self._knob.wavers else ""
+        told = sentences.of_worst_off(worst.sentence_of_worst(), aside)
+        return f"{told} The goal most_at_risk (--most-at-risk) limits that."
 
     def _aside(self, others_keep_it: str) -> str:
         """What noise that is, where the goal is the parameter itself, and whether less may do."""
@@ -230,6 +254,7 @@ class Calibration(Found, Compared, Answer):
             "bound": self.bound,
             "source": self.source,
             "without_answer": self.without_answer,
+            "worst_off": self.worst_off.to_dict() if self.worst_off else None,
             "alternatives": {other.name: None if other.unlimited else other.value for other in self.alternatives},
             "utility": self.utility,
             "comparisons": self.compared or None,
@@ -237,7 +262,14 @@ class Calibration(Found, Compared, Answer):
 
     def __repr__(self) -> str:
         kept = ", ".join(f"{name}={number:.6g}" for name, number in self.achieved.items())
-        return f"Calibration({self.parameter}={self.value:.6g}, {kept})"
+        chosen = f"any {self.parameter}" if self.unlimited else f"{self.parameter}={self.value:.6g}"
+        return f"Calibration({chosen}, {kept})"
+
+    def __getattr__(self, name: str) -> float:
+        """The number found by the name of the parameter, as in `found.epsilon`; it is `found.value` too."""
+        if name.startswith("_") or "template" not in vars(self) or name != self.parameter:
+            raise AttributeError(f"A {type(self).__name__} has no {name!r}; the number found is its `value`.")
+        return self.value
 
 
 def calibrate(
@@ -246,6 +278,7 @@ def calibrate(
     *,
     advantage: float | None = None,
     success: float | None = None,
+    most_at_risk: float | None = None,
     tpr_at_fpr: tuple[float, float] | None = None,
     epsilon: float | tuple[float, float] | None = None,
     progress: Progress | None = None,
@@ -255,9 +288,10 @@ def calibrate(
     `template` is a mechanism, a release or a guarantee with any value of its parameter, or `DPSGD`; the parameter found
     is the one that it is made with (the nominal epsilon, where that differs from the true one). The goal is an
     advantage or a success against the threat (of a mechanism whose risk can only be estimated, the worst that its
-    guarantee allows), a true positive rate at a false positive rate, or an epsilon (with a
-    delta, as a pair). Without a threat, the advantage is that of telling two neighbouring data sets apart: the total
-    variation. `progress` is told each value that is tried, and what the goal limits there.
+    guarantee allows), a true positive rate at a false positive rate, or an epsilon (with a delta, as a pair). Advantage
+    and success are about people drawn at random: `worst_off` tells what somebody gains who looks for the record most at
+    risk, and the goal `most_at_risk` limits that. Without a threat, the advantage is that of telling two neighbouring
+    data sets apart: the total variation. `progress` is told each value that is tried, and what the goal limits there.
 
     More noise than was found keeps the goal too, with two exceptions, for which the answer is the value found and no
     other: sizes that follow from epsilon by rounding, and risks that may fall again as noise gets weaker (outputs kept
@@ -268,7 +302,13 @@ def calibrate(
     >>> calibrate(GRR(100, epsilon=1.0), Threat(Prior.uniform(100)), advantage=0.1)
     Calibration(epsilon=2.50438, advantage=0.1, success=0.11, baseline=0.01)
     """
-    goals = {"advantage": advantage, "success": success, "tpr_at_fpr": tpr_at_fpr, "epsilon": epsilon}
+    goals = {
+        "advantage": advantage,
+        "success": success,
+        "most_at_risk": most_at_risk,
+        "tpr_at_fpr": tpr_at_fpr,
+        "epsilon": epsilon,
+    }
     given = [name for name, goal in goals.items() if goal is not None]
     require(threat is None or isinstance(threat, Threat), f"A {type(threat).__name__} is not a Threat.", ParameterError)
     require(len(given) == 1, f"Give exactly one goal of {', '.join(goals)}; got {', '.join(given) or 'none'}.")
@@ -279,7 +319,7 @@ def calibrate(
 
 def _goal(name: str, goal: Any, threat: Threat | None) -> tuple[Measure, float, str]:
     """What to measure, its limit, and both in words."""
-    if name in ("advantage", "success"):
+    if name in ("advantage", "success", "most_at_risk"):
         return _risk_goal(name, goal, threat)
     if name == "tpr_at_fpr":
         require(isinstance(goal, Sequence) and len(goal) == 2, f"tpr_at_fpr is a pair (tpr, fpr), got {goal!r}")
@@ -293,14 +333,25 @@ def _goal(name: str, goal: Any, threat: Threat | None) -> tuple[Measure, float, 
     limit, delta = as_number("epsilon", pair[0]), as_number("delta", pair[1])
     require(limit >= 0 and 0 <= delta <= 1, f"Needs epsilon >= 0 and delta in [0, 1], got {goal}")
     if delta == 0:
-        return lambda it: float(it.epsilon_at(0.0)), limit, f"epsilon <= {limit:g}"
-    return lambda it: float(it.guarantee().delta_at(limit)), delta, f"({limit:g}, {delta:g})-DP"
+        return lambda it: float(_of_any(it).epsilon_at(0.0)), limit, f"epsilon <= {limit:g}"
+    return lambda it: float(_of_any(it).guarantee().delta_at(limit)), delta, f"({limit:g}, {delta:g})-DP"
+
+
+def _of_any(subject: Any) -> Any:
+    """What is promised of any record, where that is known and more than the records listed; otherwise the subject."""
+    return getattr(subject, "promised", None) or subject
 
 
 def _risk_goal(name: str, goal: Any, threat: Threat | None) -> tuple[Measure, float, str]:
-    limit = as_number(f"The tolerated {name}", goal)
-    percent = f"; {limit:g} {'points' if name == 'advantage' else '%'} are {limit / 100:g}" if 1 < limit <= 100 else ""
-    require(0 < limit <= 1, f"The tolerated {name} must lie in (0, 1], got {limit:g}{percent}")
+    spoken = "advantage of who looks for one record" if name == "most_at_risk" else name
+    limit = as_number(f"The tolerated {spoken}", goal)
+    percent = f"; {limit:g} {'%' if name == 'success' else 'points'} are {limit / 100:g}" if 1 < limit <= 100 else ""
+    require(0 < limit <= 1, f"The tolerated {spoken} must lie in (0, 1], got {limit:g}{percent}")
+    if name == "most_at_risk":
+        require(threat is not None, "An attacker who looks for one record needs a threat: which records are there?")
+        assert threat is not None
+        threat.require_listed()
+        return partial(_exposed, threat=threat), limit, f"{spoken} <= {limit:g}"
     if threat is None:
         require(name == "advantage", "A tolerated success needs a threat: success at what?", ParameterError)
         return _total_variation, limit, f"advantage <= {limit:g}"
@@ -310,6 +361,11 @@ def _risk_goal(name: str, goal: Any, threat: Threat | None) -> tuple[Measure, fl
             f"A success of {limit:g} cannot be kept: the baseline, without any release, is {threat.baseline:g}.",
         )
     return partial(risk_of, threat=threat, which=name), limit, f"{name} <= {limit:g}"
+
+
+def _exposed(subject: Any, threat: Threat) -> float:
+    """What somebody gains who looks for the record most at risk."""
+    return at_most(subject, threat).most_exposed()[0].advantage
 
 
 def _total_variation(subject: Any) -> float:

@@ -14,11 +14,13 @@ from dprisk.conversions import membership_advantage, true_positive_rate
 from dprisk.errors import DpriskError
 from dprisk.guarantees import Guarantee
 from dprisk.guarantees.base import Relation
+from dprisk.mechanisms.some_records import OfSome
 from dprisk.rounding import significant_up
 
 DELTA = 1e-5
 FALSE_POSITIVE_RATES = (1e-3, 1e-2)
 NEIGHBOURS = {"replace-one": "one record is replaced", "add-remove": "one record is added or removed"}
+OF_SOME = "one of these records is replaced by another"
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,9 @@ class Comparisons:
     """A guarantee in the numbers that people compare, each at least the truth for neighbours by this `relation`.
 
     `epsilon` goes with `delta`, `mu` with Gaussian DP: infinite where there is none. `membership_advantage` is the
-    total variation, and `true_positive_rates` are those of the best test at each false positive rate.
+    total variation, and `true_positive_rates` are those of the best test at each false positive rate. All are about the
+    records that are listed; `of_some` says that others may be possible, and `promised` is the epsilon that is
+    promised of any record, where it is known and larger.
     """
 
     relation: Relation
@@ -35,15 +39,20 @@ class Comparisons:
     membership_advantage: float
     true_positive_rates: dict[float, float]
     delta: float = DELTA
+    of_some: bool = False
+    promised: float | None = None
 
     @classmethod
-    def of(cls, guarantee: Guarantee, delta: float = DELTA) -> Comparisons:
-        """Read off the trade-off curve, whatever the neighbouring relation.
+    def of(cls, subject: Any, delta: float = DELTA) -> Comparisons:
+        """Read off the trade-off curve of a mechanism or guarantee, whatever the neighbouring relation.
 
         >>> from dprisk import GaussianDP
         >>> Comparisons.of(GaussianDP(1.0)).epsilon
         4.377...
         """
+        guarantee: Guarantee = subject.guarantee()
+        of_some = isinstance(subject, OfSome)
+        promised = subject.promised if of_some else None
         rates = {rate: true_positive_rate(guarantee, rate) for rate in FALSE_POSITIVE_RATES}
         return cls(
             guarantee.relation,
@@ -52,18 +61,25 @@ class Comparisons:
             membership_advantage(guarantee),
             rates,
             delta,
+            of_some,
+            None if promised is None else promised.epsilon_at(0.0),
         )
 
     @property
     def rows(self) -> list[Row]:
         """For a person, rounded up; without a mu where there is none."""
-        epsilon = (f"epsilon at delta {_short(self.delta)}", self.epsilon, f"kept when {NEIGHBOURS[self.relation]}")
+        neighbours = OF_SOME if self.of_some else NEIGHBOURS[self.relation]
+        epsilon = (f"epsilon at delta {_short(self.delta)}", self.epsilon, f"kept when {neighbours}")
+        promised = (
+            [] if self.promised is None else [("epsilon promised", self.promised, "of any record, listed or not")]
+        )
         mu = ("mu", self.mu, "is Gaussian DP with this mu")
         rates = [
             (f"TPR at FPR {rate:g}", share, f"found, at 1 false alarm in {1 / rate:g}")
             for rate, share in self.true_positive_rates.items()
         ]
         told = [
+            *promised,
             epsilon,
             *([mu] if math.isfinite(self.mu) else []),
             ("membership advantage", self.membership_advantage, "telling two such data sets apart"),
@@ -75,6 +91,7 @@ class Comparisons:
         """Ready for JSON: None stands for infinity."""
         return {
             "relation": self.relation,
+            **({} if self.promised is None else {"epsilon_promised": self.promised}),
             f"epsilon_at_delta_{_short(self.delta)}": _finite(self.epsilon),
             "mu": _finite(self.mu),
             "membership_advantage": self.membership_advantage,
@@ -94,7 +111,7 @@ class Compared:
     def comparisons(self) -> Comparisons | None:
         """Epsilon at delta 1e-5, mu, membership advantage and true positive rates; None where no curve is known."""
         try:
-            return Comparisons.of(self._promises.guarantee())
+            return Comparisons.of(self._promises)
         except DpriskError:  # a mechanism too large to go through, or a noise whose curve nobody told
             return None
 
@@ -106,7 +123,7 @@ class Compared:
         4.886...
         """
         other = copy(self)
-        vars(other)["comparisons"] = Comparisons.of(self._promises.guarantee(), delta)
+        vars(other)["comparisons"] = Comparisons.of(self._promises, delta)
         return other
 
     @property

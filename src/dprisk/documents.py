@@ -10,14 +10,15 @@ import json
 import re
 import tomllib
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
 from dprisk.csv_files import require_file
-from dprisk.errors import InputFileError, fail
+from dprisk.errors import DpriskError, InputFileError, fail
 
 MOST_BYTES = 2_000_000
 MOST_DEPTH = 20
@@ -79,6 +80,16 @@ class Section:
     def refuse(self, told: str, *keys: str | int) -> NoReturn:
         """Raise a sentence with the place: of a key of this section, or of the section itself."""
         fail(f"{self.where(*keys)} {told}", InputFileError)
+
+    @contextmanager
+    def placed(self, *keys: str | int) -> Iterator[None]:
+        """Puts the place before what the library refuses, unless a sentence begins with the file already."""
+        try:
+            yield
+        except DpriskError as problem:
+            if isinstance(problem, InputFileError) and str(problem).startswith(str(self.document.path)):
+                raise
+            raise InputFileError(f"{self.where(*keys)}: {problem}") from problem
 
     def where(self, *keys: str | int) -> str:
         """The place in words, as a sentence begins: plan.toml, line 3: `query`."""

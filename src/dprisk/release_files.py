@@ -107,16 +107,22 @@ def release_of(section: Section) -> ReleaseFile:
     prior = given.get("prior")
     if prior is not None and not isinstance(prior, str):
         section.refuse(f"is a text, got {prior!r}.", "prior")
+    lacking = [name for name in query.looks_at if name not in table]
+    if lacking:
+        section.refuse(
+            f"has no column {lacking[0]!r}, which the query looks at; it has {', '.join(map(repr, table))}.", "universe"
+        )
     one_column = tuple(table) == query.looks_at and len(table) == 1
-    mechanism = release(
-        query,
-        data,
-        next(iter(table.values())) if one_column else table,
-        noise,
-        sensitivity=sensitivity,
-        interval=given.get("interval"),
-        ends=given.get("ends", "clamp"),
-    )
+    with section.placed():
+        mechanism = release(
+            query,
+            data,
+            next(iter(table.values())) if one_column else table,
+            noise,
+            sensitivity=sensitivity,
+            interval=given.get("interval"),
+            ends=given.get("ends", "clamp"),
+        )
     open_ended = isinstance(query, Sum) and query.sensitivity(1) is None and sensitivity is None
     from_data = given["universe"] == "data" or "columns" in given["universe"]
     return ReleaseFile(query, data, table, noise, mechanism, prior, path.parent, open_ended and from_data)
@@ -140,13 +146,15 @@ def _kind(section: Section, register: Catalogue, also: tuple[str, ...] = ()) -> 
 def _query(section: Section) -> tuple[Query, tuple[str, ...]]:
     """The query, and the columns that must be numbers."""
     entry, options = _kind(section.inner("query"), QUERIES)
-    query: Query = entry.make(options)
+    with section.placed("query"):
+        query: Query = entry.make(options)
     return query, query.looks_at if isinstance(query, Sum) or "edges" in options else ()
 
 
 def _noise(section: Section) -> tuple[Noise | Guarantee, float | None]:
     entry, options = _kind(section.inner("noise"), NOISES, ("sensitivity",))
-    return entry.make(options), section.given["noise"].get("sensitivity")
+    with section.placed("noise"):
+        return entry.make(options), section.given["noise"].get("sensitivity")
 
 
 def _tables(section: Section, query: Query, numeric: tuple[str, ...]) -> tuple[Columns, Columns]:

@@ -88,6 +88,11 @@ def calibrate_command() -> Command:
             option("advantage", float, "The largest tolerated advantage, as in 0.05 for 5 points."),
             option("success", float, "How often an attacker may be right at most, as in 0.3."),
             option(
+                "most_at_risk",
+                float,
+                "The largest tolerated advantage of somebody who looks for one record, whichever it is, as in 0.05.",
+            ),
+            option(
                 "tpr", float, "The largest tolerated true positive rate of telling two neighbours apart; needs --fpr."
             ),
             option("fpr", float, "The false positive rate that goes with --tpr, as in 0.01."),
@@ -178,13 +183,15 @@ def _calibrate(**given: Any) -> None:
     form = _form(given)
     require((given["tpr"] is None) == (given["fpr"] is None), "--tpr and --fpr go together.")
     require(given["to_delta"] is None or given["to_epsilon"] is not None, "--to-delta goes with --to-epsilon.")
-    goals = [name for name in ("advantage", "success", "tpr", "to_epsilon") if given[name] is not None]
+    risks = ("advantage", "success", "most_at_risk")
+    goals = [name for name in (*risks, "tpr", "to_epsilon") if given[name] is not None]
     require(
         len(goals) == 1,
-        "Give exactly one goal: --advantage, --success, --tpr with --fpr, or --to-epsilon (with --to-delta).",
+        "Give exactly one goal: --advantage, --success, --most-at-risk, --tpr with --fpr, or --to-epsilon (with "
+        "--to-delta).",
     )
     with waiting("Calibrating") as tell:
-        alone: Any = None if goals[0] in ("advantage", "success") else guarantee_alone(given)
+        alone: Any = None if goals[0] in risks else guarantee_alone(given)
         asked = described(given, template=True) if alone is None else None
         subject, threat, about = (asked.subject, asked.threat, asked.about) if asked else (alone, None, "")
         found = calibrate(
@@ -192,6 +199,7 @@ def _calibrate(**given: Any) -> None:
             threat,
             advantage=given["advantage"],
             success=given["success"],
+            most_at_risk=given["most_at_risk"],
             tpr_at_fpr=None if given["tpr"] is None else (given["tpr"], given["fpr"]),
             epsilon=None if given["to_epsilon"] is None else (given["to_epsilon"], given["to_delta"] or 0.0),
             progress=lambda tried, measured: tell(

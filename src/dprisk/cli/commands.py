@@ -17,7 +17,7 @@ from dprisk.catalogue import REGISTERS
 from dprisk.cli.assess import assess_command, calibrate_command
 from dprisk.cli.audit import audit_command
 from dprisk.cli.learn import learn_command
-from dprisk.cli.options import Command, option
+from dprisk.cli.options import Command, Group, option
 from dprisk.cli.plot import plot_command
 from dprisk.cli.population import population_command
 from dprisk.cli.printing import print_json, say
@@ -30,22 +30,18 @@ from dprisk.threat.prior import Prior
 from dprisk.threat.threat import Threat
 
 DEMO_EPSILON, DEMO_ADVANTAGE = 2.0, 0.05
+ABOUT = """What does a differentially private release risk? How much noise does it need? Does the code keep its promise?
 
+And what should we worry about? `dprisk init` asks, and `dprisk report` answers on one page.
 
-class Commands(click.Group):
-    """Commands in the order in which they were added: the questions first."""
-
-    def list_commands(self, context: click.Context) -> list[str]:
-        """Their names."""
-        return list(self.commands)
+`dprisk COMMAND --help` has examples. `dprisk demo` shows one that runs.
+"""
 
 
 def command() -> click.Group:
     """The command with all that the catalogue knows now, also what was registered since the package was loaded."""
     as_json = {"Answer": [option("json", bool, "Print JSON instead of tables, with the details.")]}
-    group = Commands("dprisk", invoke_without_command=True, callback=_help, help=_help.__doc__)
-    click.version_option(__version__, prog_name="dprisk")(group)
-    for made in (
+    questions_first = (
         assess_command(),
         calibrate_command(),
         audit_command(),
@@ -58,9 +54,9 @@ def command() -> click.Group:
         Command("bounds", _bounds, as_json),
         Command("catalogue", _catalogue, as_json),
         Command("demo", _demo, {}),
-    ):
-        group.add_command(made)
-    return group
+    )
+    group = Group("dprisk", ABOUT, questions_first)
+    return click.version_option(__version__, prog_name="dprisk")(group)
 
 
 def main() -> None:
@@ -96,18 +92,6 @@ def _load_plugins() -> None:
         except Exception as problem:
             why = f"{type(problem).__name__}: {problem}"
             raise DpriskError(f"The plugin {plugin.name} cannot be loaded ({why}); repair or remove it.") from problem
-
-
-def _help() -> None:
-    """What does a differentially private release risk? How much noise does it need? Does the code keep its promise?
-
-    And what should we worry about? `dprisk init` asks, and `dprisk report` answers on one page.
-
-    `dprisk COMMAND --help` has examples. `dprisk demo` shows one that runs.
-    """
-    context = click.get_current_context()
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
 
 
 def _bounds(json: bool) -> None:

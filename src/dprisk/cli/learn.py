@@ -11,7 +11,7 @@ import click
 from dprisk import datasets
 from dprisk.catalogue.naming import named_prior, prior_names
 from dprisk.cli.attributes import attributes_command
-from dprisk.cli.options import FILE, Command, Options, option
+from dprisk.cli.options import FILE, Command, Group, Options, option
 from dprisk.cli.printing import print_csv, print_json
 from dprisk.cli.progress import live
 from dprisk.cli.subjects import read_prior
@@ -31,10 +31,8 @@ LEARNING_RATE = {"mlp": 1.0, "cnn": 0.5}  # thesis, Table 7.5
 
 def learn_command() -> click.Group:
     """`dprisk learn`, with its commands."""
-    group = click.Group("learn", help="What could somebody find out from trainings with DP-SGD?")
-    group.add_command(attack_command())
-    group.add_command(attributes_command())
-    return group
+    told = "What could somebody find out from trainings with DP-SGD?"
+    return Group("learn", told, (attack_command(), attributes_command()))
 
 
 def attack_command() -> Command:

@@ -56,6 +56,25 @@ def in_percent(text: str) -> str:
     return ""
 
 
+class Group(click.Group):
+    """Commands in the order in which they were added; without any of them it shows its help."""
+
+    def __init__(self, name: str, told: str, commands: Sequence[click.Command]) -> None:
+        super().__init__(name, invoke_without_command=True, callback=_show_help, help=told)
+        for command in commands:
+            self.add_command(command)
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        """Their names."""
+        return list(self.commands)
+
+
+def _show_help() -> None:
+    context = click.get_current_context()
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
 class Command(click.Command):
     """A command whose help shows examples, its options by section, and then the names in some registers.
 

@@ -7,7 +7,7 @@ import click
 
 from dprisk.answers import Answer
 from dprisk.cli.marginals import marginals_command
-from dprisk.cli.options import FILE, Command, Options, option
+from dprisk.cli.options import FILE, Command, Group, Options, option
 from dprisk.cli.printing import say
 from dprisk.cli.tables import show_as
 from dprisk.errors import fail, require
@@ -20,10 +20,8 @@ VIOLATED = 1  # exit code, as of `dprisk audit`
 
 def population_command() -> click.Group:
     """`dprisk population`, and what it can be asked."""
-    group = click.Group("population", help="What do many people risk at once, and what does one run tell?")
-    for made in (_bound_command(), _audit_command(), marginals_command()):
-        group.add_command(made)
-    return group
+    told = "What do many people risk at once, and what does one run tell?"
+    return Group("population", told, (_bound_command(), _audit_command(), marginals_command()))
 
 
 def answer_options() -> list[click.Parameter]:

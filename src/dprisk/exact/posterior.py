@@ -18,6 +18,8 @@ from dprisk.types import FloatArray
 
 HALVINGS = 200
 
+LARGEST = 700.0  # the logarithm of a ratio that floats hold: beyond, the belief is 0 to all digits
+
 
 def largest_posterior(mechanism: Mechanism, weights: FloatArray, record: int) -> float | None:
     """The largest belief in a record that an output of Laplace or Gaussian noise leaves; None for other mechanisms."""
@@ -43,7 +45,7 @@ def largest_posterior(mechanism: Mechanism, weights: FloatArray, record: int) ->
 def _belief(mechanism: Mechanism, output: FloatArray, weights: FloatArray, record: int) -> float:
     """What the attacker believes after an output that z can have made."""
     logs = mechanism.log_likelihood(output)[0]
-    ratio = np.exp(logs[weights > 0] - logs[record])
+    ratio = np.exp(np.minimum(logs[weights > 0] - logs[record], LARGEST))
     return min(1.0, float(weights[record] / (weights[weights > 0] @ ratio)))
 
 

@@ -62,6 +62,13 @@ def compared_with(threat: Threat, record: int) -> FloatArray:
     return weights / total
 
 
+def rarest_first(threat: Threat) -> IntArray:
+    """The records of positive probability, by how likely each is to who knows what the attacker knows."""
+    support = threat.prior.support
+    shares = threat.prior.weights[support] / _mass_around(threat)[support]
+    return np.asarray(support[np.argsort(shares, kind="stable")])
+
+
 def exposure(mechanism: Mechanism, threat: Threat, record: int) -> Exposure:
     """The risk of one record, exactly; refuses what would take an enumeration beyond reach."""
     weights, simple = compared_with(threat, record), mechanism.sufficient()

@@ -16,10 +16,11 @@ import numpy.typing as npt
 import scipy
 
 from dprisk.errors import MechanismError, as_epsilon, as_noise_epsilon, as_scale, as_whole
-from dprisk.guarantees import GaussianDP, Guarantee, TradeOff
+from dprisk.guarantees import GaussianDP, Guarantee
 from dprisk.mechanisms.base import Mechanism
 from dprisk.mechanisms.local.histogram import SHE
 from dprisk.mechanisms.numbers.additive import Gaussian, Laplace
+from dprisk.mechanisms.some_records import BySensitivity, OfSome, as_sensitivity, laplace_curve
 from dprisk.tables import as_floats
 from dprisk.types import AnyArray, FloatArray, IntArray
 from dprisk.values import Parameter
@@ -39,7 +40,7 @@ class Aligned(Mechanism):
         """<output, mean> of each output (rows) and record (columns), less half of <mean, mean> if `norms`."""
 
 
-class VectorNoise(Mechanism):
+class VectorNoise(OfSome):
     """The record's mean vector plus noise; outputs are the rows of a matrix."""
 
     means: FloatArray
@@ -190,8 +191,10 @@ class VectorGaussian(VectorNoise, Aligned):
         return Gaussian(moved[:, 0], self.noise) if moved.shape[1] == 1 else VectorGaussian(moved, self.noise)
 
 
-class VectorLaplace(VectorNoise):
+class VectorLaplace(VectorNoise, BySensitivity):
     """Laplace noise of the same scale on each coordinate: epsilon is the largest L1 distance of two means over it.
+
+    A `sensitivity` is the distance that other records than these may have, as of `Laplace`.
 
     >>> VectorLaplace([[1.0, 0.0], [0.0, 1.0]], scale=4.0).epsilon
     0.5
@@ -199,19 +202,28 @@ class VectorLaplace(VectorNoise):
 
     _metric = "cityblock"
 
-    def __init__(self, means: npt.ArrayLike, scale: float) -> None:
+    def __init__(self, means: npt.ArrayLike, scale: float, sensitivity: float | None = None) -> None:
         self._set_means(means)
         self.scale = as_scale("scale", scale)
+        self.sensitivity = None if sensitivity is None else as_sensitivity(sensitivity, self.spread)
+
+    @property
+    def nominal_epsilon(self) -> float:
+        return self.farthest / self.scale
+
+    def on_means(self, means: npt.ArrayLike) -> Self:
+        """The same noise on the means of other records, whatever their distance."""
+        return self.labelled(None).replace(means=means, sensitivity=None)
 
     @property
     def parameter(self) -> Parameter:
-        return Parameter.epsilon(self.epsilon)
+        return Parameter.epsilon(self.nominal_epsilon)
 
     def with_parameter(self, value: float) -> Self:
         epsilon = as_epsilon(value)
-        if self.spread == 0:
+        if self.farthest == 0:
             return self
-        return self.replace(scale=self.spread / as_noise_epsilon("Laplace noise", epsilon))
+        return self.replace(scale=self.farthest / as_noise_epsilon("Laplace noise", epsilon))
 
     @cached_property
     def epsilon(self) -> float:
@@ -230,7 +242,7 @@ class VectorLaplace(VectorNoise):
 
     def guarantee(self) -> Guarantee:
         """The curve of the profile `delta_at`."""
-        return TradeOff.from_profile(lambda e: -np.expm1((e - self.epsilon) / 2), self.epsilon)
+        return laplace_curve(self.epsilon)
 
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
         means = self.means[self._records(records)]

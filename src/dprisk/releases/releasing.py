@@ -14,11 +14,12 @@ from dprisk.guarantees import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
 from dprisk.mechanisms import Gaussian, Laplace, Mechanism, VectorGaussian, VectorLaplace
 from dprisk.mechanisms.numbers.noise import GaussianNoise, LaplaceNoise, Noise
 from dprisk.mechanisms.numbers.positions import Ends
+from dprisk.mechanisms.some_records import ENOUGH
 from dprisk.releases.queries import Query
 from dprisk.tables import as_floats, column, column_names, listed, require_present, rows_of, twice
 from dprisk.types import FloatArray, Table
 
-ENOUGH = 1 + 1e-12  # a sensitivity may be this much too small by rounding
+ONE_RECORD = "There is only one possible record, so nothing can be told of it; list others, or give a sensitivity."
 
 
 def release(
@@ -49,7 +50,8 @@ def release(
     `sensitivity`: the largest distance between the answers for two records, L1 for Laplace and L2 for Gaussian noise.
     If left out it is the one that the query states, or else that of this universe and these data. The answers of the
     five queries move alike on any data of this size; a function may move more on other data, for which the noise
-    promises nothing.
+    promises nothing. Of Laplace noise the mechanism's parameter is the epsilon for that sensitivity, which may be
+    larger than the true one of this universe.
 
     A number may be kept in an `interval`, by clamping or truncation (see `Laplace`).
 
@@ -69,12 +71,13 @@ def release(
     people = 1 + len(rows_of(data, names))
     records, labels = _universe(universe, names)
     answers = query.answers(data, records) if isinstance(query, Query) else _called(query, data, records)
+    stated = query.sensitivity(people) if isinstance(query, Query) else None
     if isinstance(noise, Guarantee):
-        stated = query.sensitivity(people) if isinstance(query, Query) else None
+        MechanismError.unless(len(labels) > 1 or sensitivity is not None or stated is not None, ONE_RECORD)
         noise = _keeping(noise, answers, sensitivity, stated)
     else:
         MechanismError.unless(sensitivity is None, "The sensitivity has no meaning for a given noise; leave it out.")
-    return _noisy(answers, noise, interval, ends).labelled(labels)
+    return _noisy(answers, noise, stated if sensitivity is None else sensitivity, interval, ends).labelled(labels)
 
 
 def _universe(universe: Table | Iterable[Any], columns: tuple[str, ...]) -> tuple[Mapping[str, list[Any]], list[Any]]:
@@ -177,13 +180,17 @@ def _spread(answers: FloatArray, noise: type[Noise]) -> float:
     return (VectorLaplace(answers, 1.0) if noise is LaplaceNoise else VectorGaussian(answers, 1.0)).spread
 
 
-def _noisy(answers: FloatArray, noise: Noise, interval: tuple[float, float] | None, ends: Ends) -> Mechanism:
+def _noisy(
+    answers: FloatArray, noise: Noise, sensitivity: float | None, interval: tuple[float, float] | None, ends: Ends
+) -> Mechanism:
     one_number = answers.ndim == 1
+    if sensitivity is not None and sensitivity <= ENOUGH * _spread(answers, type(noise)):
+        sensitivity = None  # that of these records: there is no more to promise
     MechanismError.unless(one_number or interval is None, "An interval is for queries that answer with one number.")
     if isinstance(noise, LaplaceNoise):
         if one_number:
-            return Laplace(answers, scale=noise.scale, interval=interval, ends=ends)
-        return VectorLaplace(answers, noise.scale)
+            return Laplace(answers, scale=noise.scale, sensitivity=sensitivity, interval=interval, ends=ends)
+        return VectorLaplace(answers, noise.scale, sensitivity)
     if isinstance(noise, GaussianNoise):
         if one_number:
             return Gaussian(answers, noise.sigma, interval=interval, ends=ends)

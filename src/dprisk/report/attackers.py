@@ -136,7 +136,8 @@ def _noise(faced: Faced) -> list[Block]:
         return []
     kept = words.keeps(faced, faced.worst)
     blocks: list[Block] = [Heading(3, "What would keep the tolerance")]
-    blocks.append(Paragraph(words.verdict(faced, faced.worst), "good" if kept else "bad"))
+    good = kept and not words.most_exposed(faced, faced.worst)
+    blocks.append(Paragraph(words.verdict(faced, faced.worst), "good" if good else "bad"))
     found = [it for it in faced.covered if it.kept is not None]
     blocks.append(Bullets(tuple(f"{words.about_whom(faced, it)}: {words.needed(it)}." for it in found)))
     rows = []

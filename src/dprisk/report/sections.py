@@ -50,9 +50,14 @@ def _tolerated(faced: list[Faced]) -> list[Block]:
     if over:
         who = alone if len(asked) == 1 else f"{len(over)} of {compared}"
         return [Paragraph(f"{who} may gain more than is tolerated. {words.remedy(faced)}".strip(), "bad")]
-    who = f"{alone} stays" if len(asked) == 1 else f"All of {compared} stay"
+    return [_kept(f"{alone} stays" if len(asked) == 1 else f"All of {compared} stay", asked)]
+
+
+def _kept(who_stays: str, asked: list[Faced]) -> Paragraph:
+    """That all tolerances are kept, and the first record that is more exposed than its attacker's tolerance."""
     covered = ", in what is covered" if any(it.not_covered for it in asked) else ""
-    return [Paragraph(f"{who} within what is tolerated{covered}.", "good")]
+    exposed = next(filter(None, (words.of_most_exposed(one, it) for one in asked for it in one.covered)), "")
+    return Paragraph(f"{who_stays} within what is tolerated{covered}.{exposed}", "bad" if exposed else "good")
 
 
 def _card(faced: Faced) -> Card:
@@ -64,7 +69,7 @@ def _card(faced: Faced) -> Card:
         verdict = "No advantage, and so no tolerance, belongs to this question."
         return Card(name, rated or "not covered", unit, "note", verdict, told, anchor(faced))
     kept = words.keeps(faced, worst)
-    tone: Tone = "note" if kept is None else "good" if kept else "bad"
+    tone: Tone = "note" if kept is None else "good" if kept and not words.most_exposed(faced, worst) else "bad"
     lines = [words.short(faced, it) for it in faced.covered if it.advantage is not None]
     unit = words.gain_unit(faced, worst)
     return Card(name, words.adds(worst), unit, tone, words.verdict(faced, worst), tuple(lines), anchor(faced))
@@ -102,7 +107,7 @@ def likelihood_and_impact(faced: list[Faced]) -> list[Block]:
     if not known:
         return []
     ladder = tuple(reversed(LEVELS))
-    place = {it.attacker.name: (likelihood(words.upper(it.worst)), str(it.attacker.impact)) for it in known if it.worst}
+    place = {it.attacker.name: (likelihood(words.largest(it)), str(it.attacker.impact)) for it in known}
     names = tuple(
         tuple(tuple(who for who, at in place.items() if at == (row, column)) for column in LEVELS) for row in ladder
     )
@@ -112,9 +117,10 @@ def likelihood_and_impact(faced: list[Faced]) -> list[Block]:
         Heading(2, "How likely, how bad", "risk"),
         Paragraph(
             "The impact is what the authors of the threat model say. The likelihood is that an attack, once it is "
-            "tried, succeeds because somebody took part: the largest advantage of the attacker, at most. How likely "
-            "an attack is tried is not in it. Levels and their combination are those of NIST SP 800-30, Tables G-4 "
-            "and I-2."
+            "tried, succeeds because somebody took part: the largest advantage of the attacker in the table above, of "
+            "an estimate the upper end. How likely an attack is tried is not in it, and of people drawn at random it "
+            "is an average: who looks for one record may gain more. Levels and their combination are those of NIST "
+            "SP 800-30, Tables G-4 and I-2."
         ),
         Matrix("Level of risk by likelihood and impact", ladder, LEVELS, levels, names),
         Table("Each attacker's level", ("attacker", "likelihood", "impact", "risk"), rows),

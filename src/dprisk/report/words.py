@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from dprisk.population import AtMost
-from dprisk.risks import Risk, WorstCase
+from dprisk.risks import RecordRisk, Risk, WorstCase
 from dprisk.risks.sentences import NEARLY_ONE
 from dprisk.rounding import percent_up, plain, round_number_of_people, significant_down, significant_up, so_many, sure
 from dprisk.taxonomy import Answered, Faced, Kept
@@ -16,6 +16,7 @@ from dprisk.threat.prior import written
 MOST_LETTERS = 300  # of a record
 OF_ANYBODY = {"baseline": "baseline", "success": "success (ReRo)", "advantage": "advantage (RAD)"}  # rows of answers
 OF_A_RECORD = {"baseline": "prior", "success": "largest posterior", "advantage": "advantage"}
+WAY_OUT = ' With target_source = "chosen" in the file the tolerance is held against that.'
 MEMBERSHIP = "known"  # of who asks whether a record took part: it guesses nothing
 
 
@@ -79,9 +80,10 @@ def adds(it: Answered) -> str:
     people = round_number_of_people(share)
     if it.exact:
         return f"{count(round(share * people))} of {count(people)}"
-    if it.is_estimate:
+    if it.is_estimate and not it.question.at_most:
         return f"about {count(round(share * people))} of {count(people)}"
-    return f"at most {count(math.ceil(share * people - 1e-9))} of {count(people)}"
+    most = upper(it) if it.is_estimate else share
+    return f"at most {count(math.ceil(most * people - 1e-9))} of {count(people)}"
 
 
 def gain(faced: Faced, it: Answered) -> str:
@@ -95,7 +97,7 @@ def gain(faced: Faced, it: Answered) -> str:
     does = "recognises" if it.question.goal == "membership" else "is right about"
     if it.is_estimate:
         does = "recognises, by an estimate," if it.question.goal == "membership" else "is, by an estimate, right about"
-        more = more.removeprefix("about ")
+        more = more.replace("about ", "", 1)
     return f"{does} {more} people {than} ({whom})"
 
 
@@ -153,11 +155,46 @@ def upper(it: Answered) -> float:
     return float(interval[1] if interval is not None else it.advantage or 0.0)
 
 
+def largest(faced: Faced) -> float:
+    """The largest advantage of an attacker over all its questions, each by its upper end."""
+    return max((upper(it) for it in faced.covered if it.advantage is not None), default=0.0)
+
+
+def _lower(it: Answered) -> float:
+    """What the attacker who is assessed gains at least: its own number if that is exact; 0 of a bound."""
+    if it.found is None or isinstance(it.found, WorstCase) or not (it.found.exact or it.is_estimate):
+        return 0.0
+    return float(getattr(it.found, "advantage_interval", (it.found.advantage,))[0])
+
+
 def keeps(faced: Faced, it: Answered) -> bool | None:
     """Whether the tolerance is kept; None where none is given, or where there is no advantage."""
     if faced.attacker.tolerance is None or it.advantage is None:
         return None
     return upper(it) <= faced.attacker.tolerance * (1 + 1e-9)
+
+
+def most_exposed(faced: Faced, it: Answered) -> RecordRisk | None:
+    """The record most at risk, if who looks for it gains more than is tolerated where the answer itself keeps that."""
+    tolerance = faced.attacker.tolerance
+    if tolerance is None or not keeps(faced, it) or not it.exposed or it.question.kind == "record":
+        return None
+    return it.exposed[0] if it.exposed[0].advantage > tolerance * (1 + 1e-9) else None
+
+
+def of_most_exposed(faced: Faced, it: Answered) -> str:
+    """A sentence about that record to go on with; empty where there is none."""
+    one = most_exposed(faced, it)
+    if one is None:
+        return ""
+    people = round_number_of_people(one.advantage)
+    more = round(one.advantage * people) if one.exact else math.ceil(one.advantage * people - 1e-9)
+    told = f"{count(more)} more of {count(people)} people who have it than of people at random"
+    if one.exact:
+        told = f"who looks for {record(faced, it, one.record)} says yes to {told}, above the tolerance"
+    else:
+        told = f"who looks for one record may say yes to up to {told}, which the promise alone does not rule out"
+    return f" That is about people drawn at random: {told}."
 
 
 def verdict(faced: Faced, it: Answered) -> str:
@@ -167,9 +204,13 @@ def verdict(faced: Faced, it: Answered) -> str:
         return "No tolerance is given."
     kept = f"the tolerance of {tolerated(tolerance)}"
     if keeps(faced, it):
-        return f"Within {kept}."
+        exposed = of_most_exposed(faced, it)
+        return f"Within {kept}.{exposed and exposed + WAY_OUT}"
     if it.exact:
         return f"Above {kept}."
+    if _lower(it) > tolerance:
+        above = "an attacker who knows or sees more is above it"
+        return f"Not shown to be within {kept}: {above}." if it.question.at_most else f"Above {kept}."
     alone = isinstance(it.risk, WorstCase)
     return f"The promise alone does not keep {kept}." if alone else f"Not shown to be within {kept}."
 
@@ -228,11 +269,15 @@ def sentence(faced: Faced, it: Answered) -> str:
         whole = asked.goal == "reconstruction" and faced.attacker.within is None
         return many_sentence(it.many, whole, "informed" in asked.rules)
     if asked.kind == "record":
-        one = it.exposed[0]
-        plain_label = it.threat is not None and it.threat.prior.labels is None
-        told = one.sentence()
-        return told if plain_label else told.replace(written(one.record), record(faced, it, one.record))
-    return "" if it.risk is None else it.risk.sentence()
+        return _named(faced, it, it.exposed[0], it.exposed[0].sentence())
+    return "" if it.risk is None else _named(faced, it, it.risk.worst_off, it.risk.sentence())
+
+
+def _named(faced: Faced, it: Answered, one: RecordRisk | None, told: str) -> str:
+    """A sentence about a record, which is named by its columns and at no great length."""
+    if one is None or it.threat is None or it.threat.prior.labels is None:
+        return told
+    return told.replace(written(one.record), record(faced, it, one.record))
 
 
 def population_sentence(it: Answered) -> str:

@@ -1,13 +1,18 @@
 """What a mechanism and a guarantee are both asked: how much the best attacker gains. Both answers read alike."""
 
 from abc import abstractmethod
+from functools import cached_property
 from typing import Any
 
 from dprisk.answers import Answer, Row
 from dprisk.comparisons import Compared
 from dprisk.pictures import Bar, Bars, draw
+from dprisk.risks import sentences
+from dprisk.risks.record import RecordRisk
 from dprisk.rounding import plain
 from dprisk.threat import Threat
+
+FAR_MORE = 1.5  # times the advantage: what somebody gains who looks for one record is then told in the sentence too
 
 
 class Assessment(Compared, Answer):
@@ -68,6 +73,29 @@ class Assessment(Compared, Answer):
             *self._comparison_rows,
         ]
 
+    def most_exposed(self, count: int = 1) -> tuple[RecordRisk, ...]:
+        """So many of the records from which who looks for them gains most, most first; none where records are numbers.
+
+        Of those that are as exposed the rarest come first. Where the exposure of every record is out of reach, it is
+        bounded by what is promised.
+        """
+        return ()
+
+    @cached_property
+    def worst_off(self) -> RecordRisk | None:
+        """The record most at risk, to who looks for it; None where it is not known, or would take long to tell."""
+        return next(iter(self.most_exposed()), None)
+
+    def _of_worst_off(self) -> str:
+        """A sentence to go on with, where who looks for one record gains far more; empty otherwise.
+
+        The advantage is an average over people, and its attacker may never name a rare record.
+        """
+        worst = self.worst_off
+        if worst is None or worst.advantage <= FAR_MORE * self.advantage + 1e-9:
+            return ""
+        return sentences.of_worst_off(worst.sentence_of_worst())
+
     def _rates(self) -> list[Row]:
         """The two rates that the advantage is the difference of, where they are known."""
         return []
@@ -97,4 +125,4 @@ class Assessment(Compared, Answer):
 
     def to_dict(self) -> dict[str, Any]:
         told = {"exact": self.exact, "threat": self.threat.describe(), "comparisons": self.compared or None}
-        return super().to_dict() | told
+        return super().to_dict() | told | {"worst_off": self.worst_off.to_dict() if self.worst_off else None}

@@ -110,6 +110,12 @@ class RecordRisk(Answer):
             found.append(("largest posterior", most, "how likely a report can make it, at most"))
         return [*found, self._how()]
 
+    @property
+    def row_of_worst(self) -> Row:
+        """The record most at risk in a row; the largest bound is one on every record."""
+        whom = f"{written(self.record)}, if looked for" if self.exact else "any record, if looked for, by the promise"
+        return "most at risk", self._shown(), whom
+
     def _shown(self) -> str:
         if self.estimate is not None:
             low, high = self.advantage_interval
@@ -126,13 +132,24 @@ class RecordRisk(Answer):
             return "computed", "exactly", "no sampling error"
         return "computed", "numerically", f"error about {self.exposure.error:.0e}"
 
+    @property
+    def _name(self) -> str:
+        return f"record {self.number}" if self.threat.prior.labels is None else written(self.record)
+
     def sentence(self) -> str:
         is_estimate = self.estimate is not None
-        name = f"record {self.number}" if self.threat.prior.labels is None else written(self.record)
-        told = sentences.of_record(name, self.among, self.yes_on_record, self.advantage, is_estimate)
+        told = sentences.of_record(self._name, self.among, self.yes_on_record, self.advantage, is_estimate)
         if not self.largest_posterior:
             return told
         return f"{told} {sentences.of_belief(self.prior, self.largest_posterior, self.exposure.yes is None)}".rstrip()
+
+    def sentence_of_worst(self) -> str:
+        """The same of the record most at risk, beliefs aside; the largest bound is one on every record."""
+        if self.exact:
+            name = f"{self._name} (no record is more at risk)"
+            return sentences.of_record(name, self.among, self.yes_on_record, self.advantage)
+        among = self.among and " from those of whom the same is known"
+        return sentences.of_record("one record, whichever it is,", among, None, self.advantage, lead="")
 
     def to_dict(self) -> dict[str, Any]:
         return super().to_dict() | {

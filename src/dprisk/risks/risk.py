@@ -15,7 +15,7 @@ from dprisk.attacks.one_record import estimate_exposure
 from dprisk.errors import DpriskError, TooLargeError, as_whole, require
 from dprisk.exact.certified import Enclosed
 from dprisk.exact.optimum import Optimum
-from dprisk.exact.record import exposure, exposures
+from dprisk.exact.record import exposure, exposures, rarest_first
 from dprisk.guarantees import as_guarantee
 from dprisk.mechanisms import Mechanism
 from dprisk.risks import sentences
@@ -29,6 +29,7 @@ from dprisk.types import FloatArray
 
 MOST_AT_RISK = 3
 SMALL = 1000  # records up to which breakdown and bounds are shown without being asked for
+LISTED = 2000  # records up to which the exposure of each is computed to find the largest
 ON_REQUEST = ("records, bounds", "left out", "take longer; ask: --record, risk.of(...), --bounds, risk.bounds")
 
 
@@ -217,6 +218,28 @@ class Risk(OfMechanism):
         order = prior.support[np.argsort(-exposed[prior.support], kind="stable")][:count]
         return [(prior.name(int(record)), float(exposed[record])) for record in order]
 
+    def most_exposed(self, count: int = 1) -> tuple[RecordRisk, ...]:
+        if self.threat.has_numbers:
+            return ()
+        try:
+            in_reach = self.optimum.by == "sets" or (self.estimate is None and self.mechanism.size <= LISTED)
+            TooLargeError.unless(in_reach, "The exposure of each record would take long.")
+            exposed, order = np.round(self.exposures, 9), rarest_first(self.threat)
+        except DpriskError:
+            return self.bounds.most_exposed(count)
+        worst = order[np.argsort(-exposed[order], kind="stable")][:count]
+        return tuple(self.of(self.threat.prior.name(int(number))) for number in worst)
+
+    @cached_property
+    def worst_off(self) -> RecordRisk | None:
+        """As of any assessment; by what is promised, where the exposure of every record would take long."""
+        with suppress(DpriskError):
+            if self._is_quick or self.optimum.by == "sets":
+                return next(iter(self.most_exposed()), None)
+            if self.mechanism.guarantee_is_quick and not self.threat.has_numbers:
+                return self.bounds.most_exposed()[0]
+        return None
+
     def of_records(self) -> list[tuple[str, Any, float]]:
         """For each record what an attacker gains who looks for it, and what the best on average gains from it."""
         told: list[tuple[str, Any, float]] = []
@@ -240,7 +263,7 @@ class Risk(OfMechanism):
     def _found(self) -> list[Row]:
         if self.estimate:
             told = f"from {self.estimate.runs} outputs, intervals at {100 * (1 - self.estimate.alpha):g} %"
-            return [("computed", "estimate", told), ON_REQUEST]
+            return [("computed", "estimate", told), *self._at_risk(), ON_REQUEST]
         if self.enclosed:
             apart = f"certified bounds, at most {self.enclosed.gap:.0e} apart"
             return [("computed", "enclosed", apart), *self._compared()]
@@ -248,7 +271,7 @@ class Risk(OfMechanism):
             how = ("computed", "exactly", "no sampling error")
         else:
             how = ("computed", "numerically", f"error about {self.optimum.error:.0e}")
-        return [how, *self._compared()] if self._is_quick else [how, ON_REQUEST]
+        return [how, *self._compared()] if self._is_quick else [how, *self._at_risk(), ON_REQUEST]
 
     @property
     def _is_quick(self) -> bool:
@@ -257,13 +280,20 @@ class Risk(OfMechanism):
         most = {"sets": SMALL, "nearest position": SMALL // 10, "break points": SMALL // 10}
         return self.mechanism.size <= min(SMALL, most.get(self.optimum.by, listed))
 
+    def _at_risk(self) -> list[Row]:
+        """The records most at risk: three of them where the exposure of each is known, one row where all are alike."""
+        first = self.worst_off
+        if first is None or not (first.exact and self._is_quick):
+            return [first.row_of_worst] if first else []
+        worst = self.most_at_risk(MOST_AT_RISK)
+        if worst[0][1] - np.nanmin(self.exposures) >= 1e-9:
+            return [("most at risk", plain(gain), f"{written(name)}, if looked for") for name, gain in worst]
+        alike = ("most at risk", plain(first.advantage), "any record, if looked for: all alike")
+        return [alike] if first.advantage > self.advantage + 1e-9 else []
+
     def _compared(self) -> list[Row]:
-        """The records most at risk where they differ, and what the guarantee alone would tell, as far as known."""
-        rows: list[Row] = []
-        with suppress(DpriskError):  # no list of outputs to break the risk down by
-            worst = self.most_at_risk(MOST_AT_RISK)
-            if worst[0][1] - np.nanmin(self.exposures) >= 1e-9:
-                rows += [("most at risk", plain(gain), f"{written(name)}, if looked for") for name, gain in worst]
+        """Who is most at risk, and what the guarantee alone would tell, as far as known."""
+        rows = self._at_risk()
         worst_case = None
         with suppress(DpriskError):
             worst_case = self.bounds
@@ -277,9 +307,10 @@ class Risk(OfMechanism):
         if self.enclosed:
             return sentences.of_bounds(self.threat, who, self.success, self.baseline, self.advantage)
         if self.right_on_participants is None:
-            return sentences.of_difference(self.threat, who, self.advantage)
+            return sentences.of_difference(self.threat, who, self.advantage) + self._of_worst_off()
         is_estimate = self.estimate is not None
-        return sentences.of_rates(self.threat, who, self.right_on_participants, self.advantage, is_estimate)
+        told = sentences.of_rates(self.threat, who, self.right_on_participants, self.advantage, is_estimate)
+        return told + self._of_worst_off()
 
     def to_dict(self) -> dict[str, Any]:
         return super().to_dict() | {

@@ -10,7 +10,7 @@ from dprisk import bounds
 from dprisk.answers import Row
 from dprisk.bounds.add_remove import record_left_out
 from dprisk.errors import GuaranteeError, ThreatError, as_whole, require
-from dprisk.exact.record import Exposure, compared_with
+from dprisk.exact.record import Exposure, compared_with, rarest_first
 from dprisk.guarantees import Guarantee
 from dprisk.mechanisms import Mechanism, OnAttribute
 from dprisk.risks import sentences
@@ -100,6 +100,7 @@ class WorstCase(Assessment):
         apart = self.left_out_or_in
         means = "the same if others are left out, not replaced by somebody from the prior"
         return [
+            *([self.worst_off.row_of_worst] if self.worst_off else []),
             *([] if apart is None else [("left out or in", f"<= {significant_up(apart, 4)}", means)]),
             *(
                 (f"{which} by", "attained" if value.attained else "bound", value.source)
@@ -152,9 +153,15 @@ class WorstCase(Assessment):
         advantage, posterior = (min(1.0, value * (1 + UPWARDS)) for value in (most, belief))
         return RecordRisk(self.about, self.threat, number, Exposure(advantage, None, posterior), by)
 
+    def most_exposed(self, count: int = 1) -> tuple[RecordRisk, ...]:
+        """Those of which the bound is largest: the rarest."""
+        if self.threat.has_numbers:
+            return ()
+        return tuple(self.of(self.threat.prior.name(int(number))) for number in rarest_first(self.threat)[:count])
+
     def sentence(self) -> str:
         who = sentences.attacker(self.threat)
-        return sentences.of_bounds(
+        told = sentences.of_bounds(
             self.threat,
             f"{self.guarantee.whatever}, a{who[1:]}",
             self.success,
@@ -162,6 +169,7 @@ class WorstCase(Assessment):
             self.advantage,
             self.left_out_or_in,
         )
+        return told + self._of_worst_off()
 
     def to_dict(self) -> dict[str, Any]:
         return super().to_dict() | {

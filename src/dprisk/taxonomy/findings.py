@@ -13,11 +13,11 @@ import numpy as np
 from dprisk.assessment import assess
 from dprisk.calibration import calibrate
 from dprisk.conversions import true_positive_rate
-from dprisk.errors import DpriskError, TooLargeError
+from dprisk.errors import DpriskError
 from dprisk.guarantees import Guarantee
 from dprisk.mechanisms import Mechanism
 from dprisk.population import AtMost
-from dprisk.risks import Assessment, RecordRisk, Risk, at_most
+from dprisk.risks import Assessment, RecordRisk, at_most
 from dprisk.rounding import significant_down, significant_up
 from dprisk.search import Found, weakest
 from dprisk.taxonomy.model import Attacker, ThreatModel
@@ -26,12 +26,10 @@ from dprisk.taxonomy.rules import Question, questions
 from dprisk.taxonomy.setting import Setting, setting_of
 from dprisk.taxonomy.threats import facing
 from dprisk.threat import Threat
-from dprisk.types import FloatArray
 from dprisk.values import Parameter
 
 EXPOSED = 3  # records that are named
 POINTS, FEW_POINTS = 45, 7  # of a curve; where one takes long
-LISTED = 2000  # records up to which the exposure of each is computed
 
 
 @dataclass(frozen=True)
@@ -158,7 +156,7 @@ def _answered(model: ThreatModel, setting: Setting, attacker: Attacker, asked: Q
         return _of_people(setting.guarantee(asked.records), threat, model.people or 1, asked)
     asked = replace(asked, at_most=asked.at_most or (setting.is_of_many and "distributional" in asked.rules))
     risk = assess(_seen(setting, attacker, setting.subject, asked.records), threat)
-    exposed = () if threat.has_numbers else _exposed(risk, attacker, threat)
+    exposed = () if threat.has_numbers else _exposed(risk, attacker)
     if asked.kind == "record" and not exposed:
         reason = "records are any number of an interval, and none of them has a probability of its own"
         return Answered(replace(asked, kind="not covered"), reason=reason)
@@ -200,7 +198,7 @@ class _Turning:
         """At most, where it cannot be computed."""
         found = at_most(_seen(self.setting, self.attacker, subject, self.asked.records), self.threat)
         if self.asked.kind == "record":  # which record is most exposed may change with the noise
-            return _exposed(found, self.attacker, self.threat, 1)[0].advantage
+            return _exposed(found, self.attacker, 1)[0].advantage
         return found.advantage
 
     def kept(self, tolerance: float) -> Kept | str:
@@ -246,33 +244,10 @@ def _turned(template: Any, value: float) -> Any:
     return template.with_parameter(value)
 
 
-def _exposed(risk: Assessment, attacker: Attacker, threat: Threat, count: int = EXPOSED) -> tuple[RecordRisk, ...]:
-    """The record that is named, or so many that are most exposed, most first.
-
-    Where the exposure of every record is out of reach, it is bounded by what is promised: most for the rarest.
-    """
-    of: Any = risk
-    if attacker.target is not None:
-        return (of.of(attacker.target),)
-    prior, weights = threat.prior, _weights(threat)
-    order = prior.support[np.argsort(weights[prior.support], kind="stable")]
-    if isinstance(risk, Risk):
-        try:
-            TooLargeError.unless(risk.estimate is None and prior.size <= LISTED, "The exposures are out of reach.")
-            exposed = np.round(risk.exposures, 9)  # of those that are as exposed, the rarest first
-            order = order[np.argsort(-exposed[order], kind="stable")]
-        except DpriskError:
-            of = risk.bounds
-    return tuple(of.of(prior.name(int(number))) for number in order[:count])
-
-
-def _weights(threat: Threat) -> FloatArray:
-    """How likely each record is to who knows what the attacker knows; who knows all of it compares with everybody."""
-    weights, knows = threat.prior.weights, threat.knows
-    if knows.is_none or knows.is_all:
-        return weights
-    mass = np.bincount(knows.groups, weights=weights)[knows.groups]
-    return np.divide(weights, mass, out=np.ones_like(weights), where=mass > 0)
+def _exposed(risk: Assessment, attacker: Attacker, count: int = EXPOSED) -> tuple[RecordRisk, ...]:
+    """The record that is named, or so many that are most exposed, most first."""
+    found: Any = risk
+    return (found.of(attacker.target),) if attacker.target is not None else risk.most_exposed(count)
 
 
 def _seen(setting: Setting, attacker: Attacker, subject: Any, records: int) -> Any:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dprisk.documents import Section, read_document
+from dprisk.errors import InputFileError, fail
 from dprisk.taxonomy.contradictions import require_consistent
 from dprisk.taxonomy.dimensions import DIMENSIONS, NAMED
 from dprisk.taxonomy.keys import (
@@ -28,6 +29,10 @@ from dprisk.taxonomy.keys import (
 )
 from dprisk.taxonomy.model import Attacker, Choice, ThreatModel, Universe
 
+A_RELEASE = (
+    "is a release file, as for `dprisk assess --release`. In a threat model it goes below a line [release], and who "
+    "might come after it below [[attacker]]; `dprisk init` writes an example."
+)
 MOST_ATTACKS = 64  # combinations of options that one attacker stands for
 
 
@@ -45,6 +50,8 @@ def threat_model(section: Section) -> ThreatModel:
     """The threat model that a section of a file describes."""
     given = section.given
     names = [key.name for key in TOP]
+    if "query" in given and "release" not in given:
+        fail(f"{section.where()} {A_RELEASE}", InputFileError)
     section.check(("title", "release", "attacker"), (*names[1:], "universe", "crafter", "evaluator"))
     release = section.inner("release")
     if not isinstance(release.given, Mapping) or not release.given:

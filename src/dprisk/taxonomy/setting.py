@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from dprisk.catalogue import GUARANTEES, MECHANISMS, PRIORS, Entry
 from dprisk.catalogue.naming import named_prior, prior_names, records_of
 from dprisk.csv_files import CsvFile
 from dprisk.documents import Section
-from dprisk.errors import DpriskError, InputFileError
+from dprisk.errors import InputFileError
 from dprisk.guarantees import Guarantee
 from dprisk.mechanisms import Mechanism
 from dprisk.release_files import ReleaseFile, release_of
@@ -120,7 +119,7 @@ def _records(universe: Universe, section: Section) -> Records:
             section.refuse("goes with a table.", name)
     if universe.size is not None and named != ["prior"]:
         section.refuse("goes with a prior such as uniform; here it follows from the file.", "size")
-    with _placed(section, *named[:1]):
+    with section.placed(*named[:1]):
         if "table" in named and ("marginals" not in named or _is_there(section, "table")):
             return _from_table(universe, section)
         return _from_marginals(section) if "marginals" in named else _from_prior(universe, section)
@@ -129,17 +128,6 @@ def _records(universe: Universe, section: Section) -> Records:
 def _is_there(section: Section, key: str) -> bool:
     folders = section.document.folders or (section.document.path.parent,)
     return any((folder / str(section.given[key])).is_file() for folder in folders)
-
-
-@contextmanager
-def _placed(section: Section, *keys: str) -> Iterator[None]:
-    """Puts the place before what the library refuses."""
-    try:
-        yield
-    except DpriskError as problem:
-        if isinstance(problem, InputFileError) and str(problem).startswith(str(section.document.path)):
-            raise
-        raise InputFileError(f"{section.where(*keys)}: {problem}") from problem
 
 
 def _from_prior(universe: Universe, section: Section) -> Records:
@@ -209,7 +197,7 @@ def _made(part: Section, records: Records) -> tuple[Any, Any, str | None, str]:
     """A mechanism or guarantee of the catalogue: itself, what is calibrated, the column that it sees, and words."""
     entry, options = _named(part)
     column, times = part.given.get("column"), whole_number(part, "times") if "times" in part.given else 1
-    with _placed(part):
+    with part.placed():
         told = records_of(_seen_prior(part, records), entry)
         made = entry.make(options, told)
         template = _template(entry, options, told, made)
@@ -290,13 +278,13 @@ def _composed(part: Section, records: Records) -> Setting:
             one.refuse("needs either a mechanism or a guarantee.")
         made, _, _, told = _made(one, records)
         words.append(told)
-        with _placed(one):
+        with one.placed():
             whole = made.guarantee() if whole is None else whole.compose(made.guarantee())
     return Setting(records, whole, None, None, f"{len(words)} releases together: {'; '.join(words)}", None)
 
 
 def _planned(part: Section) -> Setting:
-    with _placed(part):
+    with part.placed():
         planned = release_of(part)
         text = planned.prior or "data"
         if text == "data":

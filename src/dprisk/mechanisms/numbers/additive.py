@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dprisk.errors import MechanismError, as_epsilon, as_size, fail
-from dprisk.guarantees import GaussianDP, Guarantee, PureDP, TradeOff
+from dprisk.guarantees import GaussianDP, Guarantee, PureDP
 from dprisk.mechanisms.base import Mechanism
 from dprisk.mechanisms.numbers.noise import NOT_KNOWN, GaussianNoise, LaplaceNoise, Noise
 from dprisk.mechanisms.numbers.positions import Ends, Positioned, WithGaussian, WithLaplace, as_positions, laplace_scale
+from dprisk.mechanisms.some_records import as_sensitivity, laplace_curve
 from dprisk.mechanisms.tabled import Tabled
 from dprisk.tables import as_floats
 from dprisk.types import AnyArray, FloatArray, IntArray
@@ -158,8 +159,14 @@ class Additive(Positioned):
 class Laplace(WithLaplace, Additive):
     """Laplace noise (RAD Example 4.7). Give its `scale`, or the `epsilon` it has for these positions: spread / scale.
 
+    Where other records than these are possible, whose positions may be farther apart, give that distance as the
+    `sensitivity`: the epsilon that it is made with is then promised of all of them (`nominal_epsilon`, the parameter),
+    and `epsilon` is the smaller one of these positions.
+
     >>> Laplace([0.0, 0.1, 0.45, 1.0], scale=0.2).epsilon
     5.0
+    >>> Laplace([40, 41], epsilon=1.0, sensitivity=100).epsilon
+    0.01
     """
 
     noise: LaplaceNoise
@@ -170,11 +177,14 @@ class Laplace(WithLaplace, Additive):
         epsilon: float | None = None,
         *,
         scale: float | None = None,
+        sensitivity: float | None = None,
         interval: tuple[float, float] | None = None,
         ends: Ends = "clamp",
     ) -> None:
         spread = 1.0 if isinstance(positions, numbers.Number) else float(np.ptp(as_positions(positions)))
-        super().__init__(positions, LaplaceNoise(laplace_scale(epsilon, scale, spread, 1e-99)), interval, ends)
+        self.sensitivity = None if sensitivity is None else as_sensitivity(sensitivity, spread)
+        farthest = spread if self.sensitivity is None else self.sensitivity
+        super().__init__(positions, LaplaceNoise(laplace_scale(epsilon, scale, farthest, 1e-99)), interval, ends)
 
     def viewed(self, values: IntArray) -> Laplace:
         """The scale stays; what epsilon that is depends on the positions."""
@@ -194,15 +204,8 @@ class Laplace(WithLaplace, Additive):
         return max(0.0, -math.expm1((as_epsilon(epsilon) - self.epsilon) / 2))
 
     def guarantee(self) -> Guarantee:
-        """The curve of the profile delta(e) = 1 - exp((e - epsilon) / 2).
-
-        Clamping is post-processing and keeps it; drawing again leaves the true epsilon.
-        """
-        if self.is_truncated:
-            return PureDP(self.epsilon)
-        if self.nominal_epsilon == 0:
-            return PureDP(0.0)
-        return TradeOff.from_profile(lambda e: -np.expm1((e - self.nominal_epsilon) / 2), self.nominal_epsilon)
+        """The curve of Laplace noise, which clamping keeps: it is post-processing. Drawing again leaves the epsilon."""
+        return PureDP(self.epsilon) if self.is_truncated else laplace_curve(self.noise.epsilon(self.spread))
 
     @property
     def _telling(self) -> FloatArray:

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dprisk.errors import MechanismError, as_noise_epsilon, as_number
-from dprisk.guarantees import PureDP
-from dprisk.mechanisms.base import Mechanism
+from dprisk.guarantees import Guarantee, PureDP
+from dprisk.mechanisms.some_records import BySensitivity, OfSome
 from dprisk.tables import as_floats
 from dprisk.types import AnyArray, FloatArray
 from dprisk.values import Parameter
@@ -21,7 +21,7 @@ Ends = Literal["clamp", "truncate"]
 LARGEST = 1 << 53  # whole numbers that floats hold exactly
 
 
-class Positioned(Mechanism):
+class Positioned(OfSome):
     """A position for each record, plus noise, in an `interval` or not."""
 
     positions: AnyArray
@@ -81,13 +81,16 @@ class Positioned(Mechanism):
         return np.asarray(np.max(list(blocks), axis=0))
 
 
-class WithLaplace(Positioned):
-    """Laplace noise, turned by its epsilon for these positions."""
+class WithLaplace(Positioned, BySensitivity):
+    """Laplace noise, turned by its nominal epsilon."""
 
     @property
     def nominal_epsilon(self) -> float:
-        """That of the noise alone: spread / scale."""
-        return float(self.noise.epsilon(self.spread))
+        return float(self.noise.epsilon(self.farthest))
+
+    @property
+    def promised(self) -> Guarantee | None:
+        return None if self.is_truncated else super().promised
 
     @property
     def parameter(self) -> Parameter:
