@@ -61,8 +61,6 @@ def as_outputs(outputs: Sequence[Any]) -> AnyArray:
         return plain
     if values and all(issubclass(kind, _NUMBER) for kind in kinds):
         return numbers_of_one_kind(values) if len({_kind(kind) for kind in kinds}) == 1 else _objects(values)
-    if kinds == {complex}:
-        return np.array(values).view(float).reshape(-1, 2)
     if values and all(issubclass(kind, list | np.ndarray) and not issubclass(kind, _LABELLED) for kind in kinds):
         even = _even_rows(values, kinds)
         return _rows(values) if even is None else even
@@ -87,6 +85,8 @@ def _kind(number: type) -> str:
 
 def _plain(values: list[Any], kinds: set[type]) -> AnyArray | None:
     """Python's numbers of one kind, quicker than numpy finds out what they are; None of others and beyond 64 bits."""
+    if kinds == {complex}:
+        return np.array(values).view(float).reshape(-1, 2)
     kind = _PLAIN.get(next(iter(kinds))) if len(kinds) == 1 else None
     try:
         return None if kind is None else np.fromiter(values, dtype=kind, count=len(values))
