@@ -43,6 +43,7 @@ OWN_TIMES = {
     ", 8 times": 8,
     ", 16 times": 16,
 }  # that one record alone has shown a token, by grade
+FEW_GRADES = 2  # of them, where there are few tokens
 FEW_BINS, MANY_BINS, IN_A_BIN = 32, 512, 40
 PAIR_BINS, COARSE_BINS, MOST_COLUMNS, MOST_SUMMED = 16, 4, 8, 200
 ALONE = ", of one record alone"  # behind the names of rules that go by what no other record has shown
@@ -326,7 +327,8 @@ def _clear(counts: Counted, bar: Bar, graded: bool) -> dict[str, BoolArray]:
 def _alone(counts: Counted, graded: bool) -> dict[str, BoolArray]:
     """Tokens that one record alone has shown, by grade."""
     _, _, top, rest = counts
-    return {f"{ALONE}{word}": (top >= times) & (rest == 0) for word, times in OWN_TIMES.items() if graded or not word}
+    grades = dict(list(OWN_TIMES.items())[: None if graded else FEW_GRADES])
+    return {f"{ALONE}{word}": (top >= times) & (rest == 0) for word, times in grades.items()}
 
 
 def _by_luck(counts: Counted, bar: Bar) -> FloatArray:
