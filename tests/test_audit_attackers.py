@@ -286,7 +286,7 @@ def holds(what: str, output: Any) -> bool | None:
         return bool(compared(output, float(found[2])))
     if found := re.fullmatch(r"the output is (-?[\d.]+)", what):
         return bool(output == float(found[1]))
-    if found := re.fullmatch(r"the output holds '(\w+)'(?: and none of '(\w+)')?", what):
+    if found := re.fullmatch(r"the output holds the word '(\w+)'(?: and none of '(\w+)')?", what):
         return found[1] in output.split() and found[2] not in output.split()
     if found := re.match(r"the output has 8 entries, (3 or more|\d) that (?:are|is) zero$", what):
         zeros = output.count(0.0)

@@ -176,15 +176,20 @@ class AuditReport(Answer):
     def _why_undecided(self) -> str:
         if self.runs < self.planned:
             return "the audit did not finish"
-        if isinstance(self.tally, Counts | Answers):
-            if self.counts.answered == 0:
-                return "nothing in the outputs to go by; leave out what is never the same, such as an identifier"
-            fewest = fewest_runs(self.counts.size, self.claim.epsilon, self.claim.delta, self.alpha)
-            if fewest is None:
-                return "no outcome could refute it"
-            if self.runs < fewest:
-                return f"it takes {fewest} at least to refute it"
-        return "so few might miss a gross leak"
+        if not isinstance(self.tally, Counts | Answers):
+            return "so few might miss a gross leak"
+        sizes = self.tally.sizes if isinstance(self.tally, Answers) else {self.counts.size}
+        fewest = fewest_runs(max(sizes), self.claim.epsilon, self.claim.delta, self.alpha)
+        if fewest is None:
+            return "no outcome could refute it"
+        if self.runs < fewest:
+            return f"it takes {fewest} at least to refute it"
+        if self.counts.answered == 0:
+            return (
+                "the main attacker had nothing to go by; return numbers as floats, and leave out what is never the "
+                "same, such as an identifier"
+            )
+        return f"with {self.counts.answered} answers of the main attacker a gross leak might be missed"
 
     def _pooled(self) -> str:
         """What shows the violation where no kind of output does by itself; empty under a threat."""

@@ -132,6 +132,11 @@ class Answers:
         return max(self._all[int(logs.argmax())], key=lambda counts: counts.answered)
 
     @property
+    def sizes(self) -> set[int]:
+        """Numbers of suspects that attackers were put before."""
+        return {self.main.size, *(size for parts in self.others.values() for size in parts)}
+
+    @property
     def _all(self) -> list[list[Counts]]:
         return [[self.main], *(list(parts.values()) for parts in self.others.values())]
 

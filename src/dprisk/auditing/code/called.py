@@ -9,7 +9,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from copy import copy, deepcopy
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -39,8 +39,8 @@ class CodeTarget(Target):
     """Code that is run as a black box: a function of one record, or of a list of them (`batch`).
 
     With `failures` an exception, or a call that takes too long, is an output like any other; with `timing` an output
-    is a pair of what was returned and the seconds that it took. It can be sent to other processes if the code can; code
-    named by text always can.
+    is a pair of what was returned and the seconds that it took. Code that `changes_records` gets a copy in each run. It
+    can be sent to other processes if the code can; code named by text always can.
     """
 
     name: str
@@ -57,6 +57,7 @@ class CodeTarget(Target):
     note: str = ""
     library: str | None = None
     pairs: IntArray | None = None
+    changes_records: bool = False
     relation: Relation = "replace-one"
 
     def __post_init__(self) -> None:
@@ -93,19 +94,18 @@ class CodeTarget(Target):
 
     def _block(self, records: npt.ArrayLike, step: int, seed: int) -> Generator[AnyArray, None, None]:
         numbers = self._numbers(records)
-        chosen = self._objects[numbers].tolist()
-        if self._copied is not None:
-            chosen = list(map(self._copied, chosen))
+        chosen, copied = self._objects[numbers].tolist(), self._copied
         with seeded(seed, self._generators):
             function, *more = self._function(seed)
             for start in range(0, len(chosen), step) if chosen else [0]:
                 part = chosen[start : start + step]
+                given = part if copied is None else map(copied, part)
                 if self.batch:
-                    (outputs,) = self._each(map(function, [_as_batch(part)]), [None], numbers, seed)
+                    (outputs,) = self._each(map(function, [_as_batch(list(given))]), [None], numbers, seed)
                     self._require_one_each(outputs, len(part))
                     outputs = copy(outputs)
                 else:
-                    results = map(function, part, *more)
+                    results = map(function, given, *more)
                     outputs = self._each(itertools.islice(results, 1), part[:1], numbers[: start + 1], seed)
                     first = as_outputs(outputs)
                     outputs += self._each(results, part[1:], numbers[: start + len(part)], seed)
@@ -143,6 +143,10 @@ class CodeTarget(Target):
             returned = f"{len(outputs)} outputs" if many else f"a {type(outputs).__name__}"
             needed = "batch=True needs a list or an array with one output for each."
             fail(f"{self.name} was given {count} records and returned {returned}; {needed}", TargetError)
+        shared = [] if isinstance(outputs, np.ndarray) else [value for value in outputs if not is_simple(value)]
+        if len({id(value) for value in shared}) < len(shared):
+            what = f"one {type(shared[0]).__name__} for several records"
+            fail(f"{self.name} returned {what} of a batch. Return one for each.", TargetError)
 
     def _failed(self, problem: BaseException, record: Any, numbers: IntArray, seed: int) -> AuditedCodeError:
         where = "a batch" if record is None and self.batch else f"record {record!r}, run {numbers.size} of its block,"
@@ -193,17 +197,12 @@ class CodeTarget(Target):
         """The records as an array, which is quick to choose from."""
         return np.fromiter(self.records, dtype=object, count=self.size)
 
-    @cached_property
+    @property
     def _copied(self) -> Callable[[Any], Any] | None:
-        """What copies a record, so that code which changes it is given the same one again; None if it cannot."""
-        if all(map(is_simple, self.records)):
-            return None
-        if all(is_simple(record) or is_flat(record) for record in self.records):
-            return copy
-        with suppress(Exception):  # of objects that cannot be copied, such as open files
-            deepcopy(self.records)
-            return deepcopy
-        return None
+        """What copies a record for each run, so that code which changes it is given the same one again."""
+        if self.changes_records:
+            return copy if all(is_simple(record) or is_flat(record) for record in self.records) else deepcopy
+        return None if self.pairs is None else copy  # whole inputs, which code may change in runs that were not tried
 
     @cached_property
     def _generators(self) -> list[Any]:
@@ -212,7 +211,7 @@ class CodeTarget(Target):
         return held[0] if self.post is None else held[0] + held_randomness(self.post)[0]
 
     def __getstate__(self) -> dict[str, Any]:
-        found_again = ("_copied", "_generators", "_objects", "_resolved")
+        found_again = ("_generators", "_objects", "_resolved")
         return {name: value for name, value in self.__dict__.items() if name not in found_again}
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from dprisk.auditing.code.adapters import adapt
 from dprisk.auditing.code.called import CodeTarget
 from dprisk.auditing.code.neighbours import Neighbours
-from dprisk.auditing.code.outputs import same_outputs
+from dprisk.auditing.code.outputs import as_bytes, as_objects, same_outputs
 from dprisk.auditing.code.randomness import NAMED, generator_parameter, held_randomness
 from dprisk.auditing.code.references import Reference
 from dprisk.auditing.code.target import MechanismTarget, Target, name_of, version_of
@@ -47,6 +47,7 @@ def read(subject: Any, records: Records = None, timeout: float | None = None) ->
         require(timeout is None, f"{target.name} has no calls to limit, as code has; leave out timeout.", TargetError)
         return target
     target = target if timeout is None else replace(target, timeout=timeout)
+    target = replace(target, changes_records=_changes_records(target))
     if target.reproducible and not _repeats(target):
         note = "The same seed gave other outputs: it draws what cannot be seeded."
         target = replace(target, reproducible=False, note=note)
@@ -258,6 +259,20 @@ def _require_own_noise(target: Target) -> None:
         "each record, as with size=len(records), or leave out batch.",
         TargetError,
     )
+
+
+def _changes_records(target: CodeTarget) -> bool:
+    """Whether code changed one of two lists, dicts, sets, arrays or tables that it was given; no others are tried."""
+    some = target.records[:2]
+    given = [record for record in some if isinstance(record, list | dict | set) or hasattr(record, "__array__")]
+    try:
+        tried = copy.deepcopy(given)
+        before = [as_bytes(record) for record in as_objects(tried)]
+        if tried:
+            replace(target, records=tuple(tried), pairs=None).sample(np.arange(len(tried)), np.random.default_rng(0))
+        return before != [as_bytes(record) for record in as_objects(tried)]
+    except Exception:  # what cannot be copied or compared; and code that fails will do so again
+        return False
 
 
 def _repeats(target: CodeTarget) -> bool:

@@ -254,7 +254,7 @@ class Parts(View):
         *before, mine = list(self.parts)[: token + 1]
         more = f" and {len(before) - SHOWN_PARTS} more" if len(before) > SHOWN_PARTS else ""
         none = f" and none of {', '.join(before[:SHOWN_PARTS])}{more}" if before else ""
-        return f"the output holds {mine}{none}"
+        return f"the output holds {'the word ' if isinstance(example, str) else ''}{mine}{none}"
 
 
 def parts_of(value: Any) -> set[str]:

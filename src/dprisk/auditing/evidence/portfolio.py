@@ -39,6 +39,7 @@ from dprisk.types import AnyArray, IntArray
 
 ELSEWHERE = 3  # every third run is of everybody, where the main attacker suspects some only
 OTHER_PAIR = 2  # every second run is of another pair of neighbours, where there are some
+MEET_OFTEN = 100  # records of whom two are the target often enough
 OWN = f"value{ALONE}"  # sees whatever one record alone gives, if it is the same each time
 LESS_PLAIN = 0.1  # of its weight for a witness in the last bits of numbers, or one that was chosen for two records
 PLAINEST = (
@@ -127,9 +128,9 @@ class Portfolio(Experiment[Answers]):
 
     @property
     def _whole(self) -> int | None:
-        """The number of the source that is everybody, if these are more than two."""
-        sizes = [suspects.size for suspects in self.sources]
-        return sizes.index(len(self.records)) if len(self.records) in sizes and len(self.records) > 2 else None
+        """The number of the source that is everybody, if these are more than two, and few enough to meet two often."""
+        sizes, everybody = [suspects.size for suspects in self.sources], len(self.records)
+        return sizes.index(everybody) if everybody in sizes and 2 < everybody <= MEET_OFTEN else None
 
     @cached_property
     def verbatim(self) -> Verbatim:

@@ -97,7 +97,7 @@ def clearest_pair(past: Past, records: IntArray) -> IntArray:
         rates = betaincinv(np.maximum(table.max(axis=0), 0.5), table.min(axis=0) + 1, LUCK)
         token = int(np.argmax(rates))
         if rates[token] > best:
-            order = np.argsort(table[:, token])
+            order = np.argsort(table[:, token], kind="stable")
             best, pair = float(rates[token]), records[order[[-1, 0]]]  # never the same, also where all are equal
     return pair
 

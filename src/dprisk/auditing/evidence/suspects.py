@@ -13,7 +13,7 @@ from functools import reduce
 import numpy as np
 
 from dprisk.auditing.certify.counts import expected_certificates
-from dprisk.auditing.code.outputs import are_all_different, mostly_numbers, require_outputs
+from dprisk.auditing.code.outputs import are_different, mostly_numbers, require_outputs
 from dprisk.auditing.code.target import Target
 from dprisk.auditing.evidence.attackers import Past, together
 from dprisk.auditing.evidence.design import ANY_LEAD, Design, KnownScorer, Scorer, leads
@@ -36,6 +36,7 @@ LEAVES_OUT = 1.1  # times as much that a design must promise which suspects some
 PAIR_RUNS, PAIRS = 30, 3  # of a known mechanism, for each record, to find distant pairs, and how many of them
 MARGINS = np.linspace(0.0, 1.0, 41)
 LARGE = 40.0  # an epsilon beyond which more suspects would not help
+NEVER = 1e9  # a margin that no lead of learned frequencies reaches
 CERTAIN = 1e6  # a lead that no margin needs to exceed, infinite ones among them
 
 
@@ -182,15 +183,15 @@ def _promising(
 
     Each third of them is scored by what the other two teach, so that every run helps to choose, and none is judged by
     what it taught itself. The scores of the design are those that the last two thirds teach. A design that leaves
-    records out must promise clearly more: what only these give away is then looked for in fewer runs. Where no two
-    outputs are alike it never answers: others may learn from their parts, and if none does, nothing was shown.
+    records out must promise clearly more: what only these give away is then looked for in fewer runs. Where hardly
+    any two outputs are alike it never answers: others may learn from their parts, and if none does, nothing was shown.
     """
     outputs, fold = mostly_numbers(outputs), np.arange(records.size) % FOLDS
     rest = [fold != number for number in range(FOLDS)]
     every = reduce(np.intersect1d, [records[others] for others in rest])
     require(every.size >= 2, "There are too few runs to learn from: each record needs several.")
-    if are_all_different(outputs):
-        return 0.0, Design(every, ANY_LEAD, Frequencies().learn(outputs, records))
+    if are_different(outputs):
+        return 0.0, Design(every, NEVER, Frequencies().learn(outputs, records))
     found = []
     for learner in learners:
         if len(learners) == 1 or all(learner.suits(outputs[others]) for others in rest):

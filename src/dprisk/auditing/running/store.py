@@ -29,6 +29,10 @@ PLAIN = {
     ("numpy", "scalar"),
     ("numpy", "dtype"),
     ("decimal", "Decimal"),
+    ("fractions", "Fraction"),
+    ("datetime", "date"),
+    ("datetime", "datetime"),
+    ("datetime", "timedelta"),
 }
 
 

@@ -132,8 +132,8 @@ class Workers:
             found = [future.result() for future in [self.running.executor.submit(probe, 0) for _ in range(2)]]
         require(
             _by_chance(sum(_alike(*found)), sum(here), len(here)) > BY_CHANCE,
-            f"{self.name} draws the same noise in every worker: it holds random numbers that cannot be seeded, and "
-            "each process begins with the same. Give it a parameter rng, or run it with n_jobs=1.",
+            f"{self.name} draws the same noise in every worker: it holds random numbers that cannot be seeded, or "
+            "counts calls, and each process begins with the same. Give it a parameter rng, or run it with n_jobs=1.",
             TargetError,
         )
 
