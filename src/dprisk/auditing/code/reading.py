@@ -28,6 +28,7 @@ Records = Sequence[Any] | Neighbours | int | None
 
 MOST_LISTED = 10_000_000  # records of code
 PATIENCE = 0.2  # seconds of trying whether code repeats itself, beyond which no more runs are made
+CONTAINERS = list, tuple, dict, set
 FAILS_AGAIN = (
     10  # times that a failure is tried again: code that draws anew and fails every other time passes 1 in 1,000
 )
@@ -264,7 +265,7 @@ def _require_own_noise(target: Target) -> None:
 def _changes_records(target: CodeTarget) -> bool:
     """Whether code changed one of two lists, dicts, sets, arrays or tables that it was given; no others are tried."""
     some = target.records[:2]
-    given = [record for record in some if isinstance(record, list | dict | set) or hasattr(record, "__array__")]
+    given = [record for record in some if isinstance(record, CONTAINERS) or hasattr(record, "__array__")]
     try:
         tried = copy.deepcopy(given)
         before = [as_bytes(record) for record in as_objects(tried)]
