@@ -188,3 +188,31 @@ def test_an_estimate_whose_interval_is_above_the_tolerance_is_above_it(
     assert report.faced[0].covered[0].is_estimate
     assert report.sentence().endswith(verdict)
     assert ("at most" in report.sentence()) is (knows == "none")
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [PureDP(1.0), GRR(3, 1.0), OUE(3, 1.0), Laplace([40.0, 41.0, 90.0], 1.0), Gaussian([40.0, 41.0, 90.0], 9.0)],
+    ids=lambda it: type(it).__name__,
+)
+def test_a_record_that_the_prior_rules_out_is_at_risk_too(subject: Any) -> None:
+    """The data may lack it while the target has it: nobody is easier to find."""
+    threat = Threat(Prior({"a": 0.6, "b": 0.4, "HIV": 0.0}))
+    risk: Any = assess(subject, threat)
+    gains = [risk.of(record).advantage for record in ("a", "b", "HIV")]
+    worst = risk.worst_off
+    assert worst.record == "HIV"
+    assert worst.advantage == pytest.approx(max(gains), abs=1e-12)
+    if not isinstance(subject, PureDP):
+        assert risk.exposures == pytest.approx(gains, abs=1e-9)
+    found = calibrate(subject, threat, most_at_risk=0.05)
+    at_goal: Any = assess(found.subject, threat)
+    assert at_goal.of("HIV").advantage <= 0.05 * (1 + 1e-9)
+
+
+def test_a_record_in_a_group_that_nobody_is_in_is_left_out() -> None:
+    """There is nobody to compare it with."""
+    threat = Threat(Prior([0.5, 0.3, 0.2, 0.0, 0.0]), ["x", "x", "y", "y", "z"])
+    risk = assess(GRR(5, 1.0), threat)
+    assert np.isnan(risk.exposures).tolist() == [False] * 4 + [True]
+    assert [it.number for it in risk.most_exposed(5)] == [3, 1, 0, 2]
