@@ -72,7 +72,7 @@ class Calibration(Found, Compared, Answer):
     def achieved(self) -> dict[str, float]:
         """The risk at the parameter found."""
         if self.risk is None:
-            return {"advantage": _total_variation(self.subject)}
+            return {"advantage": _total_variation(_of_any(self.subject))}
         return {"advantage": self.risk.advantage, "success": self.risk.success, "baseline": self.risk.baseline}
 
     @cached_property
@@ -327,7 +327,7 @@ def _goal(name: str, goal: Any, threat: Threat | None) -> tuple[Measure, float, 
         require(
             0 <= fpr < tpr <= 1, f"Needs 0 <= fpr < tpr <= 1: a true positive rate of fpr takes no attack; got {goal}"
         )
-        return lambda it: _true_positive_rate(it, fpr), tpr, f"TPR at FPR {fpr:g} <= {tpr:g}"
+        return lambda it: _true_positive_rate(_of_any(it), fpr), tpr, f"TPR at FPR {fpr:g} <= {tpr:g}"
     pair = goal if isinstance(goal, Sequence) and not isinstance(goal, str) else (goal, 0.0)
     require(len(pair) == 2, f"epsilon is a number or a pair (epsilon, delta), got {goal!r}")
     limit, delta = as_number("epsilon", pair[0]), as_number("delta", pair[1])
@@ -354,7 +354,7 @@ def _risk_goal(name: str, goal: Any, threat: Threat | None) -> tuple[Measure, fl
         return partial(_exposed, threat=threat), limit, f"{spoken} <= {limit:g}"
     if threat is None:
         require(name == "advantage", "A tolerated success needs a threat: success at what?", ParameterError)
-        return _total_variation, limit, f"advantage <= {limit:g}"
+        return lambda it: _total_variation(_of_any(it)), limit, f"advantage <= {limit:g}"
     if name == "success":
         require(
             limit >= threat.baseline * (1 - 1e-12),

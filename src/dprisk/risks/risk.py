@@ -236,7 +236,7 @@ class Risk(OfMechanism):
         """Whether the exposure of each record is in reach: of noise on a line, unlikely ones are found one by one."""
         if self.optimum.by == "sets" or self.estimate is not None:
             return self.optimum.by == "sets"
-        one_by_one = np.count_nonzero(self.threat.prior.weights < HARDLY) if self.optimum.by in ON_A_LINE else 0
+        one_by_one = int((self.threat.prior.weights < HARDLY).sum()) if self.optimum.by in ON_A_LINE else 0
         return self.mechanism.size <= LISTED and one_by_one <= LISTED // 10
 
     @cached_property
