@@ -831,11 +831,11 @@ def test_a_sensitivity_is_that_of_any_record() -> None:
             wrong()
 
 
-AGES = {"age": [30, 40, 50]}  # with the target four people: the mean moves by 25
+THREE_AGES = {"age": [30, 40, 50]}  # with the target four people: the mean moves by 25
 
 
 def of_ages(noise: Any, **options: Any) -> Any:
-    return release(Mean("age", 0, 100), AGES, {"age": [40, 41]}, noise, **options)
+    return release(Mean("age", 0, 100), THREE_AGES, {"age": [40, 41]}, noise, **options)
 
 
 @pytest.mark.parametrize(
@@ -869,7 +869,7 @@ def test_truncated_noise_promises_of_any_record_no_more_than_it_keeps() -> None:
     assert kept.promised.epsilon_at(0.0) <= 1.0
     everybody = release(
         Mean("age", 0, 100),
-        AGES,
+        THREE_AGES,
         {"age": list(range(101))},
         LaplaceNoise(kept.scale),
         interval=(0.0, 100.0),
@@ -884,7 +884,7 @@ def test_truncated_noise_promises_of_any_record_no_more_than_it_keeps() -> None:
 @pytest.mark.parametrize("noise", [PureDP(1.0), GaussianDP(1.0)], ids=repr)
 def test_goals_without_a_threat_are_about_any_record(noise: Any) -> None:
     """The same noise as if the two records were listed that are farthest apart."""
-    everybody = release(Mean("age", 0, 100), AGES, {"age": [0, 100]}, noise)
+    everybody = release(Mean("age", 0, 100), THREE_AGES, {"age": [0, 100]}, noise)
     goals: list[dict[str, Any]] = [{"advantage": 0.1}, {"tpr_at_fpr": (0.1, 0.01)}, {"epsilon": (1.0, 1e-5)}]
     for goal in goals:
         few, all_of_them = calibrate(of_ages(noise), **goal), calibrate(everybody, **goal)

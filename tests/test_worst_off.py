@@ -15,6 +15,7 @@ from dprisk import (
     Density,
     DpriskError,
     Gaussian,
+    GaussianDP,
     Laplace,
     Line,
     Matrix,
@@ -216,3 +217,63 @@ def test_a_record_in_a_group_that_nobody_is_in_is_left_out() -> None:
     risk = assess(GRR(5, 1.0), threat)
     assert np.isnan(risk.exposures).tolist() == [False] * 4 + [True]
     assert [it.number for it in risk.most_exposed(5)] == [3, 1, 0, 2]
+
+
+@pytest.mark.parametrize(
+    "template", [OUE(10, 1.0), PureDP(1.0), GaussianDP(1.0), DPSGD(1.0, 10)], ids=lambda it: type(it).__name__
+)
+def test_where_all_records_are_alike_none_is_named(template: Any) -> None:
+    ten = Threat(Prior.uniform(10))
+    found = calibrate(template, ten, advantage=0.05)
+    for answer in (found, assess(found.subject, ten)):
+        told = answer.sentence()
+        assert ". An attacker who looks for one record, whichever it is, says yes to " in told
+        assert "drawn at random" not in told
+        assert "no record is more" not in told
+    assert found.worst_off is not None
+    assert found.worst_off.alike
+    alike = "any record, if looked for: all alike"
+    (row,) = (row for row in found.rows if row[0] == "most at risk")
+    assert row[2] == (alike if isinstance(template, OUE) else "any record, if looked for, by the promise")
+
+
+def test_a_report_names_none_of_records_that_are_alike(tmp_path: Path) -> None:
+    uniform = {f"ill-{number}": 0.1 for number in range(10)}
+    changes = {"release__mechanism": "oue", "release__epsilon": 0.7, "universe__prior": uniform}
+    report = report_on(tmp_path, **changes, attacker__tolerance=0.06)
+    (card,) = (it for it in report.blocks if isinstance(it, Card))
+    assert "Who looks for one record, whichever it is, says yes to 15" in card.verdict
+    assert "drawn at random: " not in card.verdict
+    assert "ill-" not in report.sentence()
+
+
+def test_the_goal_limits_the_average_too_where_groups_are_known() -> None:
+    """Alone in their groups, nobody can be looked for; that somebody took part still shows."""
+    threat = Threat(Prior.uniform(4), ["a", "b", "c", "d"])
+    for template in (GRR(4, 1.0), PureDP(1.0)):
+        found = calibrate(template, threat, most_at_risk=0.05)
+        assert found.advantage <= found.bound <= 0.05
+    pairs = Threat(Prior([0.4, 0.1, 0.3, 0.2]), ["a", "a", "b", "b"])
+    worst = assess(GRR(4, 3.0), pairs).worst_off
+    assert worst is not None
+    assert "(no record is more at risk, beyond what was known)" in worst.sentence_of_worst()
+
+
+def test_calibrating_and_assessing_tell_the_same_of_who_is_worst_off() -> None:
+    """By the promise where every exposure would take long, unless it is what the goal limits."""
+    threat = Threat(Prior.zipf(300))
+    found = calibrate(Laplace(300, 1.0), threat, advantage=0.05)
+    there = assess(found.subject, threat).worst_off
+    assert found.worst_off is not None
+    assert there is not None
+    assert not there.exact
+    assert (found.worst_off.advantage, found.worst_off.exact) == (there.advantage, there.exact)
+    asked = calibrate(Laplace(120, 1.0), Threat(Prior.zipf(120)), most_at_risk=0.05)
+    assert asked.worst_off is not None
+    assert asked.worst_off.advantage == asked.bound <= 0.05
+    assert f"most_at_risk={asked.bound:.6g}" in repr(asked)
+
+
+def test_where_any_epsilon_will_do_it_is_infinite() -> None:
+    assert calibrate(GRR(2, 1.0), HIV, advantage=0.05).epsilon == math.inf
+    assert calibrate(Gaussian(2, 1.0), HIV, advantage=0.05).sigma == 0.0

@@ -30,6 +30,7 @@ from dprisk.threat.threat import Threat
 from dprisk.types import BoolArray, FloatArray, IntArray
 
 CELLS = 1 << 21  # of a channel that are looked at at once
+ALIKE = 1e-9  # by less than this no record is more at risk than another
 HARDLY = 1e-6  # a probability at which a record hardly counts in an average
 
 
@@ -68,9 +69,13 @@ def rarest_first(threat: Threat) -> IntArray:
 
     Without those of a group that nobody is believed to be in.
     """
-    some = np.flatnonzero(_somebody_around(threat))
-    shares = threat.prior.weights[some] / _mass_around(threat)[some]
-    return np.asarray(some[np.argsort(shares, kind="stable")])
+    share = shares(threat)
+    return np.asarray(np.argsort(share, kind="stable")[: np.count_nonzero(~np.isnan(share))])  # nan comes last
+
+
+def shares(threat: Threat) -> FloatArray:
+    """How likely each record is to who knows what the attacker knows; nan in a group that nobody is in."""
+    return np.where(_somebody_around(threat), threat.prior.weights / _mass_around(threat), np.nan)
 
 
 def exposure(mechanism: Mechanism, threat: Threat, record: int) -> Exposure:

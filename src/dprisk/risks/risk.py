@@ -2,7 +2,7 @@
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,7 @@ from dprisk.attacks.one_record import estimate_exposure
 from dprisk.errors import DpriskError, TooLargeError, as_whole, require
 from dprisk.exact.certified import Enclosed
 from dprisk.exact.optimum import Optimum
-from dprisk.exact.record import HARDLY, exposure, exposures, rarest_first
+from dprisk.exact.record import ALIKE, HARDLY, exposure, exposures, rarest_first
 from dprisk.guarantees import as_guarantee
 from dprisk.mechanisms import Mechanism
 from dprisk.risks import sentences
@@ -229,7 +229,8 @@ class Risk(OfMechanism):
         except DpriskError:
             return self.bounds.most_exposed(count)
         worst = order[np.argsort(-exposed[order], kind="stable")][:count]
-        return tuple(self.of(self.threat.prior.name(int(number))) for number in worst)
+        alike = bool(np.nanmax(exposed) - np.nanmin(exposed) <= ALIKE)
+        return tuple(replace(self.of(self.threat.prior.name(int(number))), alike=alike) for number in worst)
 
     @property
     def _lists_exposures(self) -> bool:
@@ -294,11 +295,10 @@ class Risk(OfMechanism):
         first = self.worst_off
         if first is None or not (first.exact and self._is_quick):
             return [first.row_of_worst] if first else []
+        if first.alike:
+            return [first.row_of_worst] if first.advantage > self.advantage + ALIKE else []
         worst = self.most_at_risk(MOST_AT_RISK)
-        if worst[0][1] - np.nanmin(self.exposures) >= 1e-9:
-            return [("most at risk", plain(gain), f"{written(name)}, if looked for") for name, gain in worst]
-        alike = ("most at risk", plain(first.advantage), "any record, if looked for: all alike")
-        return [alike] if first.advantage > self.advantage + 1e-9 else []
+        return [("most at risk", plain(gain), f"{written(name)}, if looked for") for name, gain in worst]
 
     def _compared(self) -> list[Row]:
         """Who is most at risk, and what the guarantee alone would tell, as far as known."""
