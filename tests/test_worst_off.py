@@ -206,6 +206,7 @@ def test_a_record_that_the_prior_rules_out_is_at_risk_too(subject: Any) -> None:
     assert worst.advantage == pytest.approx(max(gains), abs=1e-12)
     if not isinstance(subject, PureDP):
         assert risk.exposures == pytest.approx(gains, abs=1e-9)
+        assert ("advantage if looked for", "HIV", risk.exposures[2]) in risk.of_records()
     found = calibrate(subject, threat, most_at_risk=0.05)
     at_goal: Any = assess(found.subject, threat)
     assert at_goal.of("HIV").advantage <= 0.05 * (1 + 1e-9)

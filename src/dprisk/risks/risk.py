@@ -253,13 +253,13 @@ class Risk(OfMechanism):
     def of_records(self) -> list[tuple[str, Any, float]]:
         """For each record what an attacker gains who looks for it, and what the best on average gains from it."""
         told: list[tuple[str, Any, float]] = []
-        for what, values in (
-            ("advantage if looked for", "exposures"),
-            ("average attacker", "average_attacker_by_record"),
-        ):
-            with suppress(DpriskError):
-                prior = self.threat.prior
-                told += [(what, prior.name(int(z)), float(getattr(self, values)[z])) for z in prior.support]
+        prior = self.threat.prior
+        with suppress(DpriskError):
+            compared = np.flatnonzero(~np.isnan(self.exposures))
+            told += [("advantage if looked for", prior.name(int(z)), float(self.exposures[z])) for z in compared]
+        with suppress(DpriskError):
+            average = self.average_attacker_by_record
+            told += [("average attacker", prior.name(int(z)), float(average[z])) for z in prior.support]
         return told
 
     def _rates(self) -> list[Row]:
