@@ -340,9 +340,10 @@ def test_the_attack_breaks_ties_at_random_and_refuses_the_impossible() -> None:
         OptimalAttack(GRR(2, 1.0), Threat.membership(Prior.uniform(2))).guess([0], rng, known=[5])
 
 
-def test_most_at_risk_leaves_out_who_cannot_be() -> None:
+def test_most_at_risk_is_who_the_prior_rules_out() -> None:
+    """Nobody else looks like that: the data without a record do not tell that the target has not got it."""
     risk = assess(GRR(3, 1.0), Threat(Prior([0.6, 0.4, 0.0])))
-    assert [name for name, _ in risk.most_at_risk(3)] == [1, 0]
+    assert [name for name, _ in risk.most_at_risk(3)] == [2, 1, 0]
 
 
 @pytest.mark.parametrize("mechanism", [Laplace(101, epsilon=1.0), GRR(101, epsilon=1.0)])

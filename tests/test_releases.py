@@ -33,7 +33,7 @@ from dprisk import (
 from dprisk.attacks import estimate
 from dprisk.errors import DpriskError
 from dprisk.guarantees import RenyiDP
-from dprisk.mechanisms import SHE, GaussianNoise, LaplaceNoise, VectorGaussian, VectorLaplace
+from dprisk.mechanisms import GRR, SHE, GaussianNoise, LaplaceNoise, OnAttribute, Product, VectorGaussian, VectorLaplace
 from dprisk.mechanisms.numbers.additive import Additive
 from dprisk.mechanisms.numbers.noise import DensityNoise
 from dprisk.releases import Count, Histogram, Marginal, Mean, Query, Sum
@@ -826,10 +826,96 @@ def test_a_sensitivity_is_that_of_any_record() -> None:
     line = Laplace([40.0, 41.0], epsilon=1.0, sensitivity=100.0)
     assert (line.scale, line.epsilon, line.guarantee().epsilon_at(0.0)) == (100.0, 0.01, 0.01)
     assert line.with_parameter(2.0) == Laplace([40.0, 41.0], epsilon=2.0, sensitivity=100.0)
-    assert Laplace([40.0, 41.0], 1.0, sensitivity=100.0, interval=(0, 100), ends="truncate").promised is None
     for wrong in (lambda: Laplace([0, 2], 1.0, sensitivity=1.0), lambda: VectorLaplace([[0.0], [2.0]], 1.0, 1.0)):
         with pytest.raises(DpriskError, match="the answers for two records are 2 apart"):
             wrong()
+
+
+THREE_AGES = {"age": [30, 40, 50]}  # with the target four people: the mean moves by 25
+
+
+def of_ages(noise: Any, **options: Any) -> Any:
+    return release(Mean("age", 0, 100), THREE_AGES, {"age": [40, 41]}, noise, **options)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        of_ages(PureDP(1.0)).repeat(2),
+        Product(of_ages(PureDP(1.0)), of_ages(PureDP(3.0))),
+        Product(of_ages(PureDP(1.0)), GRR(2, 3.0).labelled([(40,), (41,)])),
+        OnAttribute(of_ages(PureDP(1.0)), [0, 1, 1]),
+        OnAttribute(of_ages(PureDP(1.0)).repeat(2), [0, 1, 1]).labelled(["a", "b", "c"]),
+        VectorLaplace([[0.0, 1.0], [1.0, 0.0]], 8.0, sensitivity=40.0).repeat(3),
+        of_ages(PureDP(1.0), interval=(0.0, 100.0)),
+        of_ages(PureDP(1.0)),
+    ],
+    ids=lambda it: it.brief(),
+)
+def test_what_is_made_of_a_release_promises_of_any_record_too(made: Any) -> None:
+    """The parameter is the epsilon that the noise is made with, so epsilon 1 is epsilon 1 of any record."""
+    assert made.promised is not None
+    kept = calibrate(made, epsilon=1.0)
+    assert kept.epsilon == pytest.approx(1.0, rel=1e-6)
+    assert kept.subject.promised.epsilon_at(0.0) <= 1.0
+    assert kept.comparisons is not None
+    assert kept.comparisons.promised == pytest.approx(1.0, rel=1e-6)
+    assert kept.comparisons.of_some
+
+
+def test_truncated_noise_promises_of_any_record_no_more_than_it_keeps() -> None:
+    """Drawing again at most doubles epsilon: two records that the query allows and nobody listed keep it as well."""
+    kept = calibrate(of_ages(PureDP(1.0), interval=(0.0, 100.0), ends="truncate"), epsilon=1.0).subject
+    assert kept.promised.epsilon_at(0.0) <= 1.0
+    everybody = release(
+        Mean("age", 0, 100),
+        THREE_AGES,
+        {"age": list(range(101))},
+        LaplaceNoise(kept.scale),
+        interval=(0.0, 100.0),
+        ends="truncate",
+    )
+    assert everybody.epsilon <= 1.0
+    with pytest.raises(DpriskError, match="leave the sensitivity out"):
+        Gaussian([40.0, 41.0], 1.0, sensitivity=9.0, interval=(0.0, 100.0), ends="truncate")
+    assert of_ages(ApproxDP(1.0, 1e-5), interval=(0.0, 100.0), ends="truncate").promised is None
+
+
+@pytest.mark.parametrize("noise", [PureDP(1.0), GaussianDP(1.0)], ids=repr)
+def test_goals_without_a_threat_are_about_any_record(noise: Any) -> None:
+    """The same noise as if the two records were listed that are farthest apart."""
+    everybody = release(Mean("age", 0, 100), THREE_AGES, {"age": [0, 100]}, noise)
+    goals: list[dict[str, Any]] = [{"advantage": 0.1}, {"tpr_at_fpr": (0.1, 0.01)}, {"epsilon": (1.0, 1e-5)}]
+    for goal in goals:
+        few, all_of_them = calibrate(of_ages(noise), **goal), calibrate(everybody, **goal)
+        assert few.value == pytest.approx(all_of_them.value, rel=1e-6)
+        assert few.advantage == pytest.approx(all_of_them.advantage, rel=1e-6)
+
+
+def test_gaussian_noise_is_made_for_any_record() -> None:
+    one = of_ages(ApproxDP(1.0, 1e-5))
+    assert one.sensitivity == 25.0
+    assert one.promised == GaussianDP(25.0 / one.sigma)
+    assert calibrate(one, epsilon=(1.0, 1e-5)).sigma == pytest.approx(one.sigma, rel=1e-6)
+    risk = assess(one, Threat(Prior.uniform(2)))
+    assert ("epsilon promised", "1", "of any record, listed or not, at delta 1e-5") in risk.rows
+    both = VectorGaussian([[0.0, 1.0], [1.0, 0.0]], 2.0, 4, sensitivity=3.0)
+    assert both.promised == GaussianDP(3.0)
+    assert both.viewed(np.array([0, 1, 1])).sensitivity is None
+    assert both.repeat(4).promised == GaussianDP(6.0)
+    assert both.with_parameter(4.0).promised == GaussianDP(1.5)
+
+
+@pytest.mark.parametrize("wrong", [math.inf, math.nan, 0.0, -1.0])
+def test_a_sensitivity_is_a_finite_number(wrong: float) -> None:
+    for make in (
+        lambda: Laplace([0, 2], 1.0, sensitivity=wrong),
+        lambda: VectorLaplace([[0.0], [2.0]], 1.0, wrong),
+        lambda: Gaussian([0, 2], 1.0, sensitivity=wrong),
+        lambda: of_ages(PureDP(1.0), sensitivity=wrong),
+    ):
+        with pytest.raises(DpriskError, match="sensitivity must be a finite number above 0, got"):
+            make()
 
 
 def test_the_example_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,8 +77,9 @@ SENTENCES = [
         lambda: assess(OUE(3, 1.0), Threat(ILLNESSES, SEXES)),
         "An attacker who knows everybody's group can be right about 735 of 1000 people who took part, and about 615 of "
         "1000 who did not: taking part adds 120. "
-        "That is about people drawn at random: an attacker who looks for HIV (no record is more at risk) says yes "
-        "to 500 of 1000 people who have it, and to 315 of 1000 taken at random from the group m: 185 more.",
+        "That is about people drawn at random: an attacker who looks for HIV (no record is more at risk, beyond what "
+        "was known) says yes to 500 of 1000 people who have it, and to 315 of 1000 taken at random from the "
+        "group m: 185 more.",
     ),
     answer(
         lambda: assess(GRR(3, 1.0), Threat.attributes(PEOPLE, known=["sex", "age"], secret=["ill"])),
@@ -95,7 +96,7 @@ SENTENCES = [
         lambda: assess(OUE(200, 2.0), Threat(Prior.uniform(200), success=Line(3.0)), runs=500, seed=1),
         "By an estimate, an attacker can be right (within 3 on a line) about 80 of 1000 people who took part, and "
         "about 34 of 1000 who did not: taking part adds about 46. "
-        "That is about people drawn at random: an attacker who looks for one record, whichever it is, says yes to "
+        "An attacker who looks for one record, whichever it is, says yes to "
         "at most 379 more of 1000 people who have it than of 1000 taken at random.",
     ),
     answer(
@@ -130,7 +131,7 @@ SENTENCES = [
         lambda: assess(PureDP(1.0), Threat.membership(Prior.uniform(10))),
         'Whatever the mechanism, an attacker who knows everybody\'s record can say "took part" of at most 245 more of '
         "1000 who did than of 1000 whose place somebody from the prior took. "
-        "That is about people drawn at random: an attacker who looks for one record, whichever it is, says yes to "
+        "An attacker who looks for one record, whichever it is, says yes to "
         "at most 416 more of 1000 people who have it than of 1000 taken at random.",
     ),
     answer(

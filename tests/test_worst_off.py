@@ -15,6 +15,7 @@ from dprisk import (
     Density,
     DpriskError,
     Gaussian,
+    GaussianDP,
     Laplace,
     Line,
     Matrix,
@@ -188,3 +189,92 @@ def test_an_estimate_whose_interval_is_above_the_tolerance_is_above_it(
     assert report.faced[0].covered[0].is_estimate
     assert report.sentence().endswith(verdict)
     assert ("at most" in report.sentence()) is (knows == "none")
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [PureDP(1.0), GRR(3, 1.0), OUE(3, 1.0), Laplace([40.0, 41.0, 90.0], 1.0), Gaussian([40.0, 41.0, 90.0], 9.0)],
+    ids=lambda it: type(it).__name__,
+)
+def test_a_record_that_the_prior_rules_out_is_at_risk_too(subject: Any) -> None:
+    """The data may lack it while the target has it: nobody is easier to find."""
+    threat = Threat(Prior({"a": 0.6, "b": 0.4, "HIV": 0.0}))
+    risk: Any = assess(subject, threat)
+    gains = [risk.of(record).advantage for record in ("a", "b", "HIV")]
+    worst = risk.worst_off
+    assert worst.record == "HIV"
+    assert worst.advantage == pytest.approx(max(gains), abs=1e-12)
+    if not isinstance(subject, PureDP):
+        assert risk.exposures == pytest.approx(gains, abs=1e-9)
+        assert ("advantage if looked for", "HIV", risk.exposures[2]) in risk.of_records()
+    found = calibrate(subject, threat, most_at_risk=0.05)
+    at_goal: Any = assess(found.subject, threat)
+    assert at_goal.of("HIV").advantage <= 0.05 * (1 + 1e-9)
+
+
+def test_a_record_in_a_group_that_nobody_is_in_is_left_out() -> None:
+    """There is nobody to compare it with."""
+    threat = Threat(Prior([0.5, 0.3, 0.2, 0.0, 0.0]), ["x", "x", "y", "y", "z"])
+    risk = assess(GRR(5, 1.0), threat)
+    assert np.isnan(risk.exposures).tolist() == [False] * 4 + [True]
+    assert [it.number for it in risk.most_exposed(5)] == [3, 1, 0, 2]
+
+
+@pytest.mark.parametrize(
+    "template", [OUE(10, 1.0), PureDP(1.0), GaussianDP(1.0), DPSGD(1.0, 10)], ids=lambda it: type(it).__name__
+)
+def test_where_all_records_are_alike_none_is_named(template: Any) -> None:
+    ten = Threat(Prior.uniform(10))
+    found = calibrate(template, ten, advantage=0.05)
+    for answer in (found, assess(found.subject, ten)):
+        told = answer.sentence()
+        assert ". An attacker who looks for one record, whichever it is, says yes to " in told
+        assert "drawn at random" not in told
+        assert "no record is more" not in told
+    assert found.worst_off is not None
+    assert found.worst_off.alike
+    alike = "any record, if looked for: all alike"
+    (row,) = (row for row in found.rows if row[0] == "most at risk")
+    assert row[2] == (alike if isinstance(template, OUE) else "any record, if looked for, by the promise")
+
+
+def test_a_report_names_none_of_records_that_are_alike(tmp_path: Path) -> None:
+    uniform = {f"ill-{number}": 0.1 for number in range(10)}
+    changes = {"release__mechanism": "oue", "release__epsilon": 0.7, "universe__prior": uniform}
+    report = report_on(tmp_path, **changes, attacker__tolerance=0.06)
+    (card,) = (it for it in report.blocks if isinstance(it, Card))
+    assert "Who looks for one record, whichever it is, says yes to 15" in card.verdict
+    assert "drawn at random: " not in card.verdict
+    assert "ill-" not in report.sentence()
+
+
+def test_the_goal_limits_the_average_too_where_groups_are_known() -> None:
+    """Alone in their groups, nobody can be looked for; that somebody took part still shows."""
+    threat = Threat(Prior.uniform(4), ["a", "b", "c", "d"])
+    for template in (GRR(4, 1.0), PureDP(1.0)):
+        found = calibrate(template, threat, most_at_risk=0.05)
+        assert found.advantage <= found.bound <= 0.05
+    pairs = Threat(Prior([0.4, 0.1, 0.3, 0.2]), ["a", "a", "b", "b"])
+    worst = assess(GRR(4, 3.0), pairs).worst_off
+    assert worst is not None
+    assert "(no record is more at risk, beyond what was known)" in worst.sentence_of_worst()
+
+
+def test_calibrating_and_assessing_tell_the_same_of_who_is_worst_off() -> None:
+    """By the promise where every exposure would take long, unless it is what the goal limits."""
+    threat = Threat(Prior.zipf(300))
+    found = calibrate(Laplace(300, 1.0), threat, advantage=0.05)
+    there = assess(found.subject, threat).worst_off
+    assert found.worst_off is not None
+    assert there is not None
+    assert not there.exact
+    assert (found.worst_off.advantage, found.worst_off.exact) == (there.advantage, there.exact)
+    asked = calibrate(Laplace(120, 1.0), Threat(Prior.zipf(120)), most_at_risk=0.05)
+    assert asked.worst_off is not None
+    assert asked.worst_off.advantage == asked.bound <= 0.05
+    assert f"most_at_risk={asked.bound:.6g}" in repr(asked)
+
+
+def test_where_any_epsilon_will_do_it_is_infinite() -> None:
+    assert calibrate(GRR(2, 1.0), HIV, advantage=0.05).epsilon == math.inf
+    assert calibrate(Gaussian(2, 1.0), HIV, advantage=0.05).sigma == 0.0

@@ -6,8 +6,8 @@ reports was computed at the parameter that it reports, and is at most the target
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -72,15 +72,18 @@ class Calibration(Found, Compared, Answer):
     def achieved(self) -> dict[str, float]:
         """The risk at the parameter found."""
         if self.risk is None:
-            return {"advantage": _total_variation(self.subject)}
+            return {"advantage": _total_variation(_of_any(self.subject))}
         return {"advantage": self.risk.advantage, "success": self.risk.success, "baseline": self.risk.baseline}
 
     @cached_property
     def worst_off(self) -> RecordRisk | None:
-        """The record most at risk at the parameter found, to who looks for it: the achieved advantage is an average."""
-        with suppress(DpriskError):
-            return next(iter(self.risk.most_exposed()), None) if self.risk else None
-        return None
+        """The record most at risk at the parameter found, to who looks for it: the achieved advantage is an average.
+
+        As of the assessment `risk`; where it is what the goal limits, as closely as it was computed for that.
+        """
+        if self.risk is None:
+            return None
+        return self.risk.most_exposed()[0] if self.kind == "most_at_risk" else self.risk.worst_off
 
     @property
     def advantage(self) -> float:
@@ -211,7 +214,7 @@ class Calibration(Found, Compared, Answer):
         if worst is None or self.kind not in ("advantage", "success") or worst.advantage <= limit + 1e-9:
             return ""
         aside = "without noise " if self.unlimited and not self._knob.wavers else ""
-        told = sentences.of_worst_off(worst.sentence_of_worst(), aside)
+        told = sentences.of_worst_off(worst.sentence_of_worst(), worst.alike, aside)
         return f"{told} The goal most_at_risk (--most-at-risk) limits that."
 
     def _aside(self, others_keep_it: str) -> str:
@@ -261,14 +264,20 @@ class Calibration(Found, Compared, Answer):
         }
 
     def __repr__(self) -> str:
-        kept = ", ".join(f"{name}={number:.6g}" for name, number in self.achieved.items())
+        limited = {"most_at_risk": self.bound} if self.kind == "most_at_risk" else {}
+        kept = ", ".join(f"{name}={number:.6g}" for name, number in (limited | self.achieved).items())
         chosen = f"any {self.parameter}" if self.unlimited else f"{self.parameter}={self.value:.6g}"
         return f"Calibration({chosen}, {kept})"
 
     def __getattr__(self, name: str) -> float:
-        """The number found by the name of the parameter, as in `found.epsilon`; it is `found.value` too."""
+        """The number found by the name of the parameter, as in `found.epsilon`; it is `found.value` too.
+
+        If any number would do, it is that of no noise: an infinite epsilon, or sigma 0.
+        """
         if name.startswith("_") or "template" not in vars(self) or name != self.parameter:
             raise AttributeError(f"A {type(self).__name__} has no {name!r}; the number found is its `value`.")
+        if self.unlimited and not self._knob.wavers:
+            return math.inf if self._knob.rises else 0.0
         return self.value
 
 
@@ -327,7 +336,7 @@ def _goal(name: str, goal: Any, threat: Threat | None) -> tuple[Measure, float, 
         require(
             0 <= fpr < tpr <= 1, f"Needs 0 <= fpr < tpr <= 1: a true positive rate of fpr takes no attack; got {goal}"
         )
-        return lambda it: _true_positive_rate(it, fpr), tpr, f"TPR at FPR {fpr:g} <= {tpr:g}"
+        return lambda it: _true_positive_rate(_of_any(it), fpr), tpr, f"TPR at FPR {fpr:g} <= {tpr:g}"
     pair = goal if isinstance(goal, Sequence) and not isinstance(goal, str) else (goal, 0.0)
     require(len(pair) == 2, f"epsilon is a number or a pair (epsilon, delta), got {goal!r}")
     limit, delta = as_number("epsilon", pair[0]), as_number("delta", pair[1])
@@ -354,7 +363,7 @@ def _risk_goal(name: str, goal: Any, threat: Threat | None) -> tuple[Measure, fl
         return partial(_exposed, threat=threat), limit, f"{spoken} <= {limit:g}"
     if threat is None:
         require(name == "advantage", "A tolerated success needs a threat: success at what?", ParameterError)
-        return _total_variation, limit, f"advantage <= {limit:g}"
+        return lambda it: _total_variation(_of_any(it)), limit, f"advantage <= {limit:g}"
     if name == "success":
         require(
             limit >= threat.baseline * (1 - 1e-12),
@@ -364,8 +373,13 @@ def _risk_goal(name: str, goal: Any, threat: Threat | None) -> tuple[Measure, fl
 
 
 def _exposed(subject: Any, threat: Threat) -> float:
-    """What somebody gains who looks for the record most at risk."""
-    return at_most(subject, threat).most_exposed()[0].advantage
+    """What somebody gains who looks for the record most at risk.
+
+    An attacker who knows groups looks within them; what it gains of people in all of them may be more.
+    """
+    risk = at_most(subject, threat)
+    most = risk.most_exposed()[0].advantage
+    return most if threat.knows.is_none or threat.knows.is_all else max(most, risk.advantage)
 
 
 def _total_variation(subject: Any) -> float:

@@ -30,7 +30,7 @@ class Comparisons:
     `epsilon` goes with `delta`, `mu` with Gaussian DP: infinite where there is none. `membership_advantage` is the
     total variation, and `true_positive_rates` are those of the best test at each false positive rate. All are about the
     records that are listed; `of_some` says that others may be possible, and `promised` is the epsilon that is
-    promised of any record, where it is known and larger.
+    promised of any record, where it is known and larger: at `promised_delta`, which is 0 where there is one.
     """
 
     relation: Relation
@@ -41,6 +41,7 @@ class Comparisons:
     delta: float = DELTA
     of_some: bool = False
     promised: float | None = None
+    promised_delta: float = 0.0
 
     @classmethod
     def of(cls, subject: Any, delta: float = DELTA) -> Comparisons:
@@ -51,8 +52,9 @@ class Comparisons:
         4.377...
         """
         guarantee: Guarantee = subject.guarantee()
-        of_some = isinstance(subject, OfSome)
-        promised = subject.promised if of_some else None
+        promised: Guarantee | None = getattr(subject, "promised", None)
+        of_some = promised is not None or isinstance(subject, OfSome)
+        promised_delta = 0.0 if promised is None or math.isfinite(promised.epsilon_at(0.0)) else delta
         rates = {rate: true_positive_rate(guarantee, rate) for rate in FALSE_POSITIVE_RATES}
         return cls(
             guarantee.relation,
@@ -62,7 +64,8 @@ class Comparisons:
             rates,
             delta,
             of_some,
-            None if promised is None else promised.epsilon_at(0.0),
+            None if promised is None else promised.epsilon_at(promised_delta),
+            promised_delta,
         )
 
     @property
@@ -70,9 +73,9 @@ class Comparisons:
         """For a person, rounded up; without a mu where there is none."""
         neighbours = OF_SOME if self.of_some else NEIGHBOURS[self.relation]
         epsilon = (f"epsilon at delta {_short(self.delta)}", self.epsilon, f"kept when {neighbours}")
-        promised = (
-            [] if self.promised is None else [("epsilon promised", self.promised, "of any record, listed or not")]
-        )
+        at = f", at delta {_short(self.promised_delta)}" if self.promised_delta > 0 else ""
+        whom = f"of any record, listed or not{at}"
+        promised = [] if self.promised is None else [("epsilon promised", self.promised, whom)]
         mu = ("mu", self.mu, "is Gaussian DP with this mu")
         rates = [
             (f"TPR at FPR {rate:g}", share, f"found, at 1 false alarm in {1 / rate:g}")
@@ -91,7 +94,7 @@ class Comparisons:
         """Ready for JSON: None stands for infinity."""
         return {
             "relation": self.relation,
-            **({} if self.promised is None else {"epsilon_promised": self.promised}),
+            **({} if self.promised is None else {"epsilon_promised": _finite(self.promised)}),
             f"epsilon_at_delta_{_short(self.delta)}": _finite(self.epsilon),
             "mu": _finite(self.mu),
             "membership_advantage": self.membership_advantage,

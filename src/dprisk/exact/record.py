@@ -27,9 +27,11 @@ from dprisk.mechanisms.numbers.additive import Additive
 from dprisk.threat.prior import Prior
 from dprisk.threat.success import Distances
 from dprisk.threat.threat import Threat
-from dprisk.types import FloatArray, IntArray
+from dprisk.types import BoolArray, FloatArray, IntArray
 
 CELLS = 1 << 21  # of a channel that are looked at at once
+ALIKE = 1e-9  # by less than this no record is more at risk than another
+HARDLY = 1e-6  # a probability at which a record hardly counts in an average
 
 
 @dataclass(frozen=True)
@@ -63,10 +65,17 @@ def compared_with(threat: Threat, record: int) -> FloatArray:
 
 
 def rarest_first(threat: Threat) -> IntArray:
-    """The records of positive probability, by how likely each is to who knows what the attacker knows."""
-    support = threat.prior.support
-    shares = threat.prior.weights[support] / _mass_around(threat)[support]
-    return np.asarray(support[np.argsort(shares, kind="stable")])
+    """The records by how likely each is to who knows what the attacker knows, those of probability 0 first.
+
+    Without those of a group that nobody is believed to be in.
+    """
+    share = shares(threat)
+    return np.asarray(np.argsort(share, kind="stable")[: np.count_nonzero(~np.isnan(share))])  # nan comes last
+
+
+def shares(threat: Threat) -> FloatArray:
+    """How likely each record is to who knows what the attacker knows; nan in a group that nobody is in."""
+    return np.where(_somebody_around(threat), threat.prior.weights / _mass_around(threat), np.nan)
 
 
 def exposure(mechanism: Mechanism, threat: Threat, record: int) -> Exposure:
@@ -82,7 +91,7 @@ def exposure(mechanism: Mechanism, threat: Threat, record: int) -> Exposure:
 
 
 def exposures(mechanism: Mechanism, threat: Threat) -> FloatArray:
-    """tau_z of every record, nan for records of probability 0: who is most at risk."""
+    """tau_z of every record, nan in a group that nobody is believed to be in: who is most at risk."""
     simple, prior = mechanism.sufficient(), threat.prior
     if isinstance(simple, SetProtocol):
         found = _variation(simple) * (1 - prior.weights / _mass_around(threat))
@@ -92,7 +101,7 @@ def exposures(mechanism: Mechanism, threat: Threat) -> FloatArray:
         found = _all_listed(simple, threat)
     else:
         _refuse(mechanism)
-    return np.where(prior.weights > 0, found, np.nan)
+    return np.where(_somebody_around(threat), found, np.nan)
 
 
 def _refuse(mechanism: Mechanism) -> Exposure:
@@ -159,19 +168,30 @@ def _on_a_line(mechanism: Additive, weights: FloatArray, record: int) -> Exposur
 
 
 def _all_on_a_line(mechanism: Additive, threat: Threat) -> FloatArray:
-    """Group by group: who is at risk in a group is the breakdown of the attacker who knows everything but that."""
+    """Group by group: who is at risk in a group is the breakdown of the attacker who knows everything but that.
+
+    Records that hardly count in it are looked at one by one.
+    """
     groups, found = _groups(threat), np.zeros(mechanism.size)
     for group in np.unique(groups):
         members = np.flatnonzero((groups == group) & (threat.prior.weights > 0))
         if members.size > 1:
             prior = Prior.from_counts(threat.prior.weights[members])
             found[members] = breakpoints.by_record(mechanism.viewed(members), Threat.membership(prior))
+    for record in np.flatnonzero(_somebody_around(threat) & (threat.prior.weights < HARDLY)):
+        found[record] = _on_a_line(mechanism, compared_with(threat, int(record)), int(record)).advantage
     return found
 
 
 def _groups(threat: Threat) -> IntArray:
     """The groups of records that are compared with each other."""
     return np.zeros_like(threat.knows.groups) if threat.knows.is_all else threat.knows.groups
+
+
+def _somebody_around(threat: Threat) -> BoolArray:
+    """For each record, whether anybody is believed to have what is known of it."""
+    groups = _groups(threat)
+    return np.asarray((np.bincount(groups, weights=threat.prior.weights) > 0)[groups])
 
 
 def _mass_around(threat: Threat) -> FloatArray:

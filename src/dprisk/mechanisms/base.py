@@ -225,6 +225,11 @@ class Mechanism(Adjustable):
         return TradeOff(alpha, beta, linear=True, epsilon=self.epsilon)
 
     @property
+    def promised(self) -> Guarantee | None:
+        """What is promised of any record, where others than those listed may be told apart better; otherwise None."""
+        return None
+
+    @property
     def guarantee_is_quick(self) -> bool:
         """Whether `guarantee` costs no more than going through the outputs once."""
         return True
@@ -261,23 +266,6 @@ class Mechanism(Adjustable):
         return numbers.astype(np.int64, copy=False)
 
 
-class ByEpsilon(Mechanism):
-    """Made with an `epsilon`, its parameter: the nominal one, and the true one where there is something to hide."""
-
-    nominal_epsilon: float
-
-    @property
-    def parameter(self) -> Parameter:
-        return Parameter.epsilon(self.nominal_epsilon)
-
-    def with_parameter(self, value: float) -> Self:
-        return self.replace(epsilon=value)
-
-    @cached_property
-    def epsilon(self) -> float:
-        return self.nominal_epsilon if self.size > 1 else 0.0
-
-
 class Made(Mechanism):
     """Made of other mechanisms: what a sufficient statistic of it promises is what it promises."""
 
@@ -308,6 +296,10 @@ class Wrapped(Made):
 
     def with_parameter(self, value: float) -> Self:
         return self.replace(mechanism=self.mechanism.with_parameter(value))
+
+    @property
+    def promised(self) -> Guarantee | None:
+        return self.mechanism.promised
 
     @property
     def is_equispaced(self) -> bool:
@@ -342,6 +334,13 @@ class Repeated(Wrapped):
     def with_parameter(self, value: float) -> Self:
         value = as_number("The parameter", value)
         return super().with_parameter(value / self.times if self.parameter and self.parameter.adds_up else value)
+
+    @property
+    def promised(self) -> Guarantee | None:
+        """By the epsilon, where there is one, which the curve of many reports does not tell; otherwise by the curve."""
+        one = self.mechanism.promised
+        pure = math.inf if one is None else one.epsilon_at(0.0)
+        return (PureDP(pure) if pure < math.inf else one).compose(self.times) if one else None
 
     def pairwise_epsilon(self) -> FloatArray:
         return self.times * self.mechanism.pairwise_epsilon()

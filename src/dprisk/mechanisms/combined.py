@@ -102,6 +102,14 @@ class Product(Made):
         curve = product(self.first.guarantee().knots, self.second.guarantee().knots)
         return TradeOff(*curve, linear=True, epsilon=self.epsilon)
 
+    @property
+    def promised(self) -> Guarantee | None:
+        parts = self.first, self.second
+        if all(part.promised is None for part in parts):
+            return None
+        one, two = (part.promised or part.guarantee() for part in parts)
+        return one.compose(two)
+
     @cached_property
     def epsilon(self) -> float:
         """The two ratios of a pair of records multiply, and their outputs are free to be the worst for both."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dprisk.errors import MechanismError, as_epsilon, as_number, as_size
 from dprisk.guarantees import PureDP
-from dprisk.mechanisms.base import ByEpsilon
+from dprisk.mechanisms.by_epsilon import ByEpsilon
 from dprisk.mechanisms.tabled import Tabled
 from dprisk.tables import as_floats
 from dprisk.threat.graphs import adjacency, distance_matrix

@@ -17,14 +17,9 @@ ENOUGH = 1 + 1e-12  # a sensitivity may be this much too small by rounding
 class OfSome(Mechanism):
     """A mechanism whose guarantee is about the records that are listed."""
 
-    @property
-    def promised(self) -> Guarantee | None:
-        """What is promised of any record, where that is known and less than the guarantee of those listed."""
-        return None
-
 
 class BySensitivity(OfSome):
-    """Laplace noise, made for answers that are at most a `sensitivity` apart; those of listed records may be nearer."""
+    """Noise made for answers that are at most a `sensitivity` apart; those of listed records may be nearer."""
 
     sensitivity: float | None = None  # as it was given
 
@@ -38,14 +33,13 @@ class BySensitivity(OfSome):
         """The largest distance between the answers for two records, listed or not: the sensitivity, or the spread."""
         return self.spread if self.sensitivity is None else self.sensitivity
 
-    @property
     @abstractmethod
-    def nominal_epsilon(self) -> float:
-        """What the noise alone promises of any record: farthest / scale."""
+    def _promise(self) -> Guarantee:
+        """What the noise promises of any two records whose answers are no farther apart."""
 
     @property
     def promised(self) -> Guarantee | None:
-        return laplace_curve(self.nominal_epsilon) if self.farthest > ENOUGH * self.spread else None
+        return self._promise() if self.farthest > ENOUGH * self.spread else None
 
 
 def laplace_curve(epsilon: float) -> Guarantee:
@@ -56,8 +50,9 @@ def laplace_curve(epsilon: float) -> Guarantee:
 def as_sensitivity(sensitivity: float, spread: float) -> float:
     """A sensitivity, checked: at least the spread, which it may miss by rounding."""
     given = as_number("sensitivity", sensitivity)
-    fits = spread <= given * ENOUGH and 0 < given < math.inf
+    MechanismError.unless(0 < given < math.inf, f"sensitivity must be a finite number above 0, got {given:g}")
     MechanismError.unless(
-        fits, f"A sensitivity of {given:g} will not do: the answers for two records are {spread:.10g} apart."
+        spread <= given * ENOUGH,
+        f"A sensitivity of {given:g} will not do: the answers for two records are {spread:.10g} apart.",
     )
     return max(given, spread)

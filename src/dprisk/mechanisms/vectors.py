@@ -20,7 +20,7 @@ from dprisk.guarantees import GaussianDP, Guarantee
 from dprisk.mechanisms.base import Mechanism
 from dprisk.mechanisms.local.histogram import SHE
 from dprisk.mechanisms.numbers.additive import Gaussian, Laplace
-from dprisk.mechanisms.some_records import BySensitivity, OfSome, as_sensitivity, laplace_curve
+from dprisk.mechanisms.some_records import BySensitivity, as_sensitivity, laplace_curve
 from dprisk.tables import as_floats
 from dprisk.types import AnyArray, FloatArray, IntArray
 from dprisk.values import Parameter
@@ -40,7 +40,7 @@ class Aligned(Mechanism):
         """<output, mean> of each output (rows) and record (columns), less half of <mean, mean> if `norms`."""
 
 
-class VectorNoise(OfSome):
+class VectorNoise(BySensitivity):
     """The record's mean vector plus noise; outputs are the rows of a matrix."""
 
     means: FloatArray
@@ -51,7 +51,7 @@ class VectorNoise(OfSome):
         """The number of coordinates."""
         return int(self.means.shape[1])
 
-    def _set_means(self, means: npt.ArrayLike) -> None:
+    def _set_means(self, means: npt.ArrayLike, sensitivity: float | None) -> None:
         array = as_floats(means, "The means", MechanismError)
         MechanismError.unless(
             array.ndim == 2 and array.size > 0,
@@ -59,10 +59,11 @@ class VectorNoise(OfSome):
         )
         MechanismError.unless(np.all(np.abs(array) <= 1e50), "The means must be finite numbers, at most 1e50.")
         self.means, self.size = array, array.shape[0]
+        self.sensitivity = None if sensitivity is None else as_sensitivity(sensitivity, self.spread)
 
     def on_means(self, means: npt.ArrayLike) -> Self:
-        """The same noise on the means of other records."""
-        return self.labelled(None).replace(means=means)
+        """The same noise on the means of other records, whatever their distance."""
+        return self.labelled(None).replace(means=means, sensitivity=None)
 
     def viewed(self, values: IntArray) -> Self:
         """The same noise on the means of the records that are seen."""
@@ -110,7 +111,8 @@ class VectorGaussian(VectorNoise, Aligned):
     """Gaussian noise of standard deviation sigma on each coordinate, in `steps` releases of the same means.
 
     The mean of the releases is sufficient, so that is the output: its noise has standard deviation sigma / sqrt(steps).
-    Full-batch DP-SGD with gradients that do not change is such a release. It is epsilon-DP for no epsilon.
+    Full-batch DP-SGD with gradients that do not change is such a release. It is epsilon-DP for no epsilon. A
+    `sensitivity` is the distance that the means of other records than these may have, as of `Laplace`.
 
     >>> VectorGaussian([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]], sigma=2.0, steps=4).noise
     1.0
@@ -118,8 +120,8 @@ class VectorGaussian(VectorNoise, Aligned):
 
     _metric = "euclidean"
 
-    def __init__(self, means: npt.ArrayLike, sigma: float, steps: int = 1) -> None:
-        self._set_means(means)
+    def __init__(self, means: npt.ArrayLike, sigma: float, steps: int = 1, sensitivity: float | None = None) -> None:
+        self._set_means(means, sensitivity)
         self.sigma, self.steps = as_scale("sigma", sigma), as_whole("steps", steps)
 
     @property
@@ -145,6 +147,9 @@ class VectorGaussian(VectorNoise, Aligned):
     def guarantee(self) -> Guarantee:
         """mu-Gaussian DP, mu the largest distance between two means over the noise: only the distance counts."""
         return GaussianDP(self.spread / self.noise)
+
+    def _promise(self) -> Guarantee:
+        return GaussianDP(self.farthest / self.noise)
 
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
         means = self.means[self._records(records)]
@@ -203,17 +208,16 @@ class VectorLaplace(VectorNoise, BySensitivity):
     _metric = "cityblock"
 
     def __init__(self, means: npt.ArrayLike, scale: float, sensitivity: float | None = None) -> None:
-        self._set_means(means)
+        self._set_means(means, sensitivity)
         self.scale = as_scale("scale", scale)
-        self.sensitivity = None if sensitivity is None else as_sensitivity(sensitivity, self.spread)
 
     @property
     def nominal_epsilon(self) -> float:
+        """What the noise promises of any record: farthest / scale."""
         return self.farthest / self.scale
 
-    def on_means(self, means: npt.ArrayLike) -> Self:
-        """The same noise on the means of other records, whatever their distance."""
-        return self.labelled(None).replace(means=means, sensitivity=None)
+    def _promise(self) -> Guarantee:
+        return laplace_curve(self.nominal_epsilon)
 
     @property
     def parameter(self) -> Parameter:

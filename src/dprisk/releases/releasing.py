@@ -50,8 +50,8 @@ def release(
     `sensitivity`: the largest distance between the answers for two records, L1 for Laplace and L2 for Gaussian noise.
     If left out it is the one that the query states, or else that of this universe and these data. The answers of the
     five queries move alike on any data of this size; a function may move more on other data, for which the noise
-    promises nothing. Of Laplace noise the mechanism's parameter is the epsilon for that sensitivity, which may be
-    larger than the true one of this universe.
+    promises nothing. What the noise promises for that sensitivity is the mechanism's `promised`, where it is more than
+    for this universe; of Laplace noise its parameter is that epsilon.
 
     A number may be kept in an `interval`, by clamping or truncation (see `Laplace`).
 
@@ -140,8 +140,9 @@ def _keeping(guarantee: Guarantee, answers: FloatArray, given: float | None, sta
     needed = _spread(answers, noise)
     if given is not None:
         given = as_number("sensitivity", given)
+        MechanismError.unless(0 < given < math.inf, f"sensitivity must be a finite number above 0, got {given:g}")
         MechanismError.unless(
-            needed <= given * ENOUGH and given < math.inf,
+            needed <= given * ENOUGH,
             f"A sensitivity of {given:g} will not do: two records change the answer by {needed:.10g} "
             f"({'L1' if noise is LaplaceNoise else 'L2'}); give at least that, or leave it out.",
         )
@@ -193,8 +194,9 @@ def _noisy(
         return VectorLaplace(answers, noise.scale, sensitivity)
     if isinstance(noise, GaussianNoise):
         if one_number:
-            return Gaussian(answers, noise.sigma, interval=interval, ends=ends)
-        return VectorGaussian(answers, noise.sigma)
+            known = None if interval is not None and ends == "truncate" else sensitivity
+            return Gaussian(answers, noise.sigma, sensitivity=known, interval=interval, ends=ends)
+        return VectorGaussian(answers, noise.sigma, sensitivity=sensitivity)
     raise MechanismError(
         f"The noise is LaplaceNoise(scale), GaussianNoise(sigma) or a guarantee such as PureDP(1.0), not {noise!r}."
     )

@@ -190,11 +190,12 @@ def of_most_exposed(faced: Faced, it: Answered) -> str:
     people = round_number_of_people(one.advantage)
     more = round(one.advantage * people) if one.exact else math.ceil(one.advantage * people - 1e-9)
     told = f"{count(more)} more of {count(people)} people who have it than of people at random"
+    whom = "one record, whichever it is," if one.alike else record(faced, it, one.record)
     if one.exact:
-        told = f"who looks for {record(faced, it, one.record)} says yes to {told}, above the tolerance"
+        told = f"ho looks for {whom} says yes to {told}, above the tolerance"
     else:
-        told = f"who looks for one record may say yes to up to {told}, which the promise alone does not rule out"
-    return f" That is about people drawn at random: {told}."
+        told = f"ho looks for one record may say yes to up to {told}, which the promise alone does not rule out"
+    return f" W{told}." if one.alike else f" That is about people drawn at random: w{told}."
 
 
 def verdict(faced: Faced, it: Answered) -> str:
@@ -270,7 +271,11 @@ def sentence(faced: Faced, it: Answered) -> str:
         return many_sentence(it.many, whole, "informed" in asked.rules)
     if asked.kind == "record":
         return _named(faced, it, it.exposed[0], it.exposed[0].sentence())
-    return "" if it.risk is None else _named(faced, it, it.risk.worst_off, it.risk.sentence())
+    if it.risk is None:
+        return ""
+    worst = it.risk.worst_off
+    is_named = worst is not None and worst.exact and not worst.alike
+    return _named(faced, it, worst if is_named else None, it.risk.sentence())
 
 
 def _named(faced: Faced, it: Answered, one: RecordRisk | None, told: str) -> str:

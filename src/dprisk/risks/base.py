@@ -94,7 +94,7 @@ class Assessment(Compared, Answer):
         worst = self.worst_off
         if worst is None or worst.advantage <= FAR_MORE * self.advantage + 1e-9:
             return ""
-        return sentences.of_worst_off(worst.sentence_of_worst())
+        return sentences.of_worst_off(worst.sentence_of_worst(), worst.alike)
 
     def _rates(self) -> list[Row]:
         """The two rates that the advantage is the difference of, where they are known."""

@@ -27,6 +27,7 @@ class RecordRisk(Answer):
     number: int
     exposure: Exposure
     bounded_by: str = ""  # of a guarantee: what the advantage is at most
+    alike: bool = False  # of the one most at risk: whether every record is as much
 
     @property
     def record(self) -> Any:
@@ -113,7 +114,9 @@ class RecordRisk(Answer):
     @property
     def row_of_worst(self) -> Row:
         """The record most at risk in a row; the largest bound is one on every record."""
-        whom = f"{written(self.record)}, if looked for" if self.exact else "any record, if looked for, by the promise"
+        alike = "any record, if looked for: all alike"
+        whom = alike if self.alike else f"{written(self.record)}, if looked for"
+        whom = whom if self.exact else "any record, if looked for, by the promise"
         return "most at risk", self._shown(), whom
 
     def _shown(self) -> str:
@@ -145,11 +148,12 @@ class RecordRisk(Answer):
 
     def sentence_of_worst(self) -> str:
         """The same of the record most at risk, beliefs aside; the largest bound is one on every record."""
-        if self.exact:
-            name = f"{self._name} (no record is more at risk)"
+        if self.exact and not self.alike:
+            beyond = self.among and ", beyond what was known"  # which may tell more of others than the report does
+            name = f"{self._name} (no record is more at risk{beyond})"
             return sentences.of_record(name, self.among, self.yes_on_record, self.advantage)
         among = self.among and " from those of whom the same is known"
-        return sentences.of_record("one record, whichever it is,", among, None, self.advantage, lead="")
+        return sentences.of_any_record(among, self.advantage, self.exact)
 
     def to_dict(self) -> dict[str, Any]:
         return super().to_dict() | {

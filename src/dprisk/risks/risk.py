@@ -2,7 +2,7 @@
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,7 @@ from dprisk.attacks.one_record import estimate_exposure
 from dprisk.errors import DpriskError, TooLargeError, as_whole, require
 from dprisk.exact.certified import Enclosed
 from dprisk.exact.optimum import Optimum
-from dprisk.exact.record import exposure, exposures, rarest_first
+from dprisk.exact.record import ALIKE, HARDLY, exposure, exposures, rarest_first
 from dprisk.guarantees import as_guarantee
 from dprisk.mechanisms import Mechanism
 from dprisk.risks import sentences
@@ -30,6 +30,7 @@ from dprisk.types import FloatArray
 MOST_AT_RISK = 3
 SMALL = 1000  # records up to which breakdown and bounds are shown without being asked for
 LISTED = 2000  # records up to which the exposure of each is computed to find the largest
+ON_A_LINE = ("nearest position", "break points")
 ON_REQUEST = ("records, bounds", "left out", "take longer; ask: --record, risk.of(...), --bounds, risk.bounds")
 
 
@@ -179,7 +180,7 @@ class Risk(OfMechanism):
 
     @cached_property
     def exposures(self) -> FloatArray:
-        """`of(record).advantage` of every record; nan for records of probability 0.
+        """`of(record).advantage` of every record; nan in a group that nobody is believed to be in.
 
         With nothing or everything known, the prior's mean of it is the advantage of membership inference.
         """
@@ -212,23 +213,32 @@ class Risk(OfMechanism):
         )
 
     def most_at_risk(self, count: int = 5) -> list[tuple[Any, float]]:
-        """The records of positive probability from which who looks for them gains most, as (label, advantage)."""
+        """The records from which who looks for them gains most, as (label, advantage), however unlikely they are."""
         count = as_whole("count", count, least=0)
         exposed, prior = self.exposures, self.threat.prior
-        order = prior.support[np.argsort(-exposed[prior.support], kind="stable")][:count]
+        known = np.flatnonzero(~np.isnan(exposed))
+        order = known[np.argsort(-exposed[known], kind="stable")][:count]
         return [(prior.name(int(record)), float(exposed[record])) for record in order]
 
     def most_exposed(self, count: int = 1) -> tuple[RecordRisk, ...]:
         if self.threat.has_numbers:
             return ()
         try:
-            in_reach = self.optimum.by == "sets" or (self.estimate is None and self.mechanism.size <= LISTED)
-            TooLargeError.unless(in_reach, "The exposure of each record would take long.")
+            TooLargeError.unless(self._lists_exposures, "The exposure of each record would take long.")
             exposed, order = np.round(self.exposures, 9), rarest_first(self.threat)
         except DpriskError:
             return self.bounds.most_exposed(count)
         worst = order[np.argsort(-exposed[order], kind="stable")][:count]
-        return tuple(self.of(self.threat.prior.name(int(number))) for number in worst)
+        alike = bool(np.nanmax(exposed) - np.nanmin(exposed) <= ALIKE)
+        return tuple(replace(self.of(self.threat.prior.name(int(number))), alike=alike) for number in worst)
+
+    @property
+    def _lists_exposures(self) -> bool:
+        """Whether the exposure of each record is in reach: of noise on a line, unlikely ones are found one by one."""
+        if self.optimum.by == "sets" or self.estimate is not None:
+            return self.optimum.by == "sets"
+        one_by_one = int((self.threat.prior.weights < HARDLY).sum()) if self.optimum.by in ON_A_LINE else 0
+        return self.mechanism.size <= LISTED and one_by_one <= LISTED // 10
 
     @cached_property
     def worst_off(self) -> RecordRisk | None:
@@ -243,13 +253,13 @@ class Risk(OfMechanism):
     def of_records(self) -> list[tuple[str, Any, float]]:
         """For each record what an attacker gains who looks for it, and what the best on average gains from it."""
         told: list[tuple[str, Any, float]] = []
-        for what, values in (
-            ("advantage if looked for", "exposures"),
-            ("average attacker", "average_attacker_by_record"),
-        ):
-            with suppress(DpriskError):
-                prior = self.threat.prior
-                told += [(what, prior.name(int(z)), float(getattr(self, values)[z])) for z in prior.support]
+        prior = self.threat.prior
+        with suppress(DpriskError):
+            compared = np.flatnonzero(~np.isnan(self.exposures))
+            told += [("advantage if looked for", prior.name(int(z)), float(self.exposures[z])) for z in compared]
+        with suppress(DpriskError):
+            average = self.average_attacker_by_record
+            told += [("average attacker", prior.name(int(z)), float(average[z])) for z in prior.support]
         return told
 
     def _rates(self) -> list[Row]:
@@ -277,7 +287,7 @@ class Risk(OfMechanism):
     def _is_quick(self) -> bool:
         """Whether breakdown and bounds cost little beside the result itself."""
         listed = SMALL**2 / self.mechanism.n_outputs  # records, where outputs are gone through
-        most = {"sets": SMALL, "nearest position": SMALL // 10, "break points": SMALL // 10}
+        most = {"sets": SMALL} | dict.fromkeys(ON_A_LINE, SMALL // 10)
         return self.mechanism.size <= min(SMALL, most.get(self.optimum.by, listed))
 
     def _at_risk(self) -> list[Row]:
@@ -285,11 +295,10 @@ class Risk(OfMechanism):
         first = self.worst_off
         if first is None or not (first.exact and self._is_quick):
             return [first.row_of_worst] if first else []
+        if first.alike:
+            return [first.row_of_worst] if first.advantage > self.advantage + ALIKE else []
         worst = self.most_at_risk(MOST_AT_RISK)
-        if worst[0][1] - np.nanmin(self.exposures) >= 1e-9:
-            return [("most at risk", plain(gain), f"{written(name)}, if looked for") for name, gain in worst]
-        alike = ("most at risk", plain(first.advantage), "any record, if looked for: all alike")
-        return [alike] if first.advantage > self.advantage + 1e-9 else []
+        return [("most at risk", plain(gain), f"{written(name)}, if looked for") for name, gain in worst]
 
     def _compared(self) -> list[Row]:
         """Who is most at risk, and what the guarantee alone would tell, as far as known."""

@@ -62,15 +62,8 @@ def of_bounds(
     )
 
 
-def of_record(
-    record: str,
-    among: str,
-    yes: float | None,
-    advantage: float,
-    is_estimate: bool = False,
-    lead: str = "Whatever the mechanism, ",
-) -> str:
-    """How often who looks for a record says yes to people with it, and to people at random; `lead` begins a bound."""
+def of_record(record: str, among: str, yes: float | None, advantage: float, is_estimate: bool = False) -> str:
+    """How often who looks for a record says yes to people with it, and to people at random."""
     people = round_number_of_people(advantage)
     who, among = f"n attacker who looks for {record}", f"taken at random{among}"
     if yes is None:
@@ -78,15 +71,24 @@ def of_record(
         told = (
             f"says yes to at most {most} more of {_count(people)} people who have it than of {_count(people)} {among}"
         )
-        return f"{lead}a{who} {told}."
+        return f"Whatever the mechanism, a{who} {told}."
     number, more = round(yes * people), round(advantage * people)
     told = f"says yes to {_of(number, people)} people who have it, and to {_of(max(0, number - more), people)} {among}"
     return f"{_estimated(f'A{who}', is_estimate)} {told}: {'about ' if is_estimate else ''}{_count(more)} more."
 
 
-def of_worst_off(told: str, aside: str = "") -> str:
+def of_any_record(among: str, advantage: float, exact: bool) -> str:
+    """How much more often who looks for a record says yes to people with it, whichever it is."""
+    people = round_number_of_people(advantage)
+    more = _count(round(advantage * people)) if exact else f"at most {_count(math.ceil(advantage * people - 1e-9))}"
+    told = f"{more} more of {_count(people)} people who have it than of {_count(people)} taken at random{among}"
+    return f"An attacker who looks for one record, whichever it is, says yes to {told}."
+
+
+def of_worst_off(told: str, alike: bool, aside: str = "") -> str:
     """What is told of the record most at risk, after a sentence about an attacker of everybody alike."""
-    return f" That is about people drawn at random: {aside}{told[0].lower()}{told[1:]}"
+    told = f"{aside}{told[0].lower()}{told[1:]}"
+    return f" {told[0].upper()}{told[1:]}" if alike else f" That is about people drawn at random: {told}"
 
 
 def of_belief(prior: float, most: float, is_bound: bool = False) -> str:

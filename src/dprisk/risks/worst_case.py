@@ -6,11 +6,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
+import numpy as np
+
 from dprisk import bounds
 from dprisk.answers import Row
 from dprisk.bounds.add_remove import record_left_out
 from dprisk.errors import GuaranteeError, ThreatError, as_whole, require
-from dprisk.exact.record import Exposure, compared_with, rarest_first
+from dprisk.exact.record import ALIKE, Exposure, compared_with, rarest_first, shares
 from dprisk.guarantees import Guarantee
 from dprisk.mechanisms import Mechanism, OnAttribute
 from dprisk.risks import sentences
@@ -157,7 +159,9 @@ class WorstCase(Assessment):
         """Those of which the bound is largest: the rarest."""
         if self.threat.has_numbers:
             return ()
-        return tuple(self.of(self.threat.prior.name(int(number))) for number in rarest_first(self.threat)[:count])
+        alike = bool(np.nanmax(share := shares(self.threat)) - np.nanmin(share) <= ALIKE)
+        worst = (self.of(self.threat.prior.name(int(number))) for number in rarest_first(self.threat)[:count])
+        return tuple(replace(one, alike=alike) for one in worst)
 
     def sentence(self) -> str:
         who = sentences.attacker(self.threat)

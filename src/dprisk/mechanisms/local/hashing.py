@@ -17,7 +17,8 @@ import numpy.typing as npt
 from dprisk.errors import MechanismError, as_epsilon, as_size, as_whole, fail
 from dprisk.guarantees import Guarantee, PureDP, TradeOff
 from dprisk.mechanisms.arrays import whole_below
-from dprisk.mechanisms.base import LISTED_CELLS, ByEpsilon
+from dprisk.mechanisms.base import LISTED_CELLS
+from dprisk.mechanisms.by_epsilon import ByEpsilon
 from dprisk.mechanisms.local.sets import GRR
 from dprisk.mechanisms.local.unary import UnaryEncoding
 from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from dprisk.errors import MechanismError, as_epsilon, as_noise_epsilon, as_number, as_size
 from dprisk.guarantees import Guarantee, PureDP, TradeOff
-from dprisk.mechanisms.base import ByEpsilon, Mechanism
+from dprisk.mechanisms.base import Mechanism
+from dprisk.mechanisms.by_epsilon import ByEpsilon
 from dprisk.mechanisms.local.bits import SAMPLE_CELLS
 from dprisk.mechanisms.local.sets import FREQUENCY_ERROR
 from dprisk.mechanisms.local.unary import UnaryEncoding

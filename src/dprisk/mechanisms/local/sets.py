@@ -25,7 +25,8 @@ import scipy
 
 from dprisk.errors import MechanismError, as_epsilon, as_size, as_whole
 from dprisk.guarantees import Guarantee, PureDP, TradeOff
-from dprisk.mechanisms.base import ByEpsilon, Mechanism
+from dprisk.mechanisms.base import Mechanism
+from dprisk.mechanisms.by_epsilon import ByEpsilon
 from dprisk.mechanisms.local.bits import draw_subsets
 from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
 from dprisk.values import Parameter

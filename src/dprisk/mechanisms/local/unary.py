@@ -12,7 +12,8 @@ import numpy.typing as npt
 import scipy
 
 from dprisk.errors import MechanismError, as_epsilon, as_number, as_size, require
-from dprisk.mechanisms.base import ByEpsilon, Mechanism
+from dprisk.mechanisms.base import Mechanism
+from dprisk.mechanisms.by_epsilon import ByEpsilon
 from dprisk.mechanisms.local.bits import SAMPLE_CELLS, draw_bits
 from dprisk.mechanisms.local.sets import AnyRow
 from dprisk.types import AnyArray, FloatArray, IntArray

@@ -22,6 +22,7 @@ from dprisk.types import AnyArray, FloatArray, IntArray
 
 NUMBER_ERROR = "95 % error"
 LOG_BLOCK = 1 << 20  # likelihoods looked at at once
+UNKNOWN_PROMISE = "What truncated Gaussian noise promises of other records is not known; leave the sensitivity out."
 LEAST_INSIDE = -690.0  # log of the smallest probability of an interval that floats can still divide
 
 
@@ -223,6 +224,8 @@ class Laplace(WithLaplace, Additive):
 class Gaussian(WithGaussian, Additive):
     """Gaussian noise of standard deviation sigma (RAD Example 4.8). Unbounded, it is epsilon-DP for no epsilon.
 
+    A `sensitivity` is the distance that the positions of other records than these may have, as of `Laplace`.
+
     >>> Gaussian([0.0, 0.1, 0.45, 1.0], sigma=0.2).guarantee()
     GaussianDP(mu=5)
     """
@@ -234,10 +237,17 @@ class Gaussian(WithGaussian, Additive):
         positions: npt.ArrayLike,
         sigma: float,
         *,
+        sensitivity: float | None = None,
         interval: tuple[float, float] | None = None,
         ends: Ends = "clamp",
     ) -> None:
         super().__init__(positions, GaussianNoise(sigma), interval, ends)
+        self.sensitivity = None if sensitivity is None else as_sensitivity(sensitivity, self.spread)
+        MechanismError.unless(sensitivity is None or not self.is_truncated, UNKNOWN_PROMISE)
+
+    def viewed(self, values: IntArray) -> Gaussian:
+        """Sigma stays; what it promises of other records is no question of those that are seen."""
+        return Gaussian(self.positions[values], self.sigma, interval=self.interval, ends=self.ends)
 
     def averaged(self, times: int) -> Mechanism | None:
         """The mean of the reports is sufficient: its noise is smaller by sqrt(times)."""

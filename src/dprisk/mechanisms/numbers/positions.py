@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dprisk.errors import MechanismError, as_noise_epsilon, as_number
-from dprisk.guarantees import Guarantee, PureDP
-from dprisk.mechanisms.some_records import BySensitivity, OfSome
+from dprisk.guarantees import GaussianDP, Guarantee, PureDP
+from dprisk.mechanisms.some_records import BySensitivity, OfSome, laplace_curve
 from dprisk.tables import as_floats
 from dprisk.types import AnyArray, FloatArray
 from dprisk.values import Parameter
@@ -86,11 +86,12 @@ class WithLaplace(Positioned, BySensitivity):
 
     @property
     def nominal_epsilon(self) -> float:
+        """What the noise alone promises of any record: farthest / scale."""
         return float(self.noise.epsilon(self.farthest))
 
-    @property
-    def promised(self) -> Guarantee | None:
-        return None if self.is_truncated else super().promised
+    def _promise(self) -> Guarantee:
+        """Drawing again at most doubles the epsilon, wherever the positions are: so much the densities are scaled."""
+        return PureDP(2 * self.nominal_epsilon) if self.is_truncated else laplace_curve(self.nominal_epsilon)
 
     @property
     def parameter(self) -> Parameter:
@@ -109,8 +110,11 @@ class WithLaplace(Positioned, BySensitivity):
         return value
 
 
-class WithGaussian(Positioned):
+class WithGaussian(Positioned, BySensitivity):
     """Gaussian noise, turned by its sigma."""
+
+    def _promise(self) -> Guarantee:
+        return GaussianDP(self.farthest / self.sigma)
 
     @property
     def sigma(self) -> float:

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from dprisk.errors import MechanismError, TooLargeError, as_epsilon, as_number, as_size
 from dprisk.guarantees import ZCDP, Guarantee, PureDP
-from dprisk.mechanisms.base import PAIRWISE_CELLS, ByEpsilon
+from dprisk.mechanisms.base import PAIRWISE_CELLS
+from dprisk.mechanisms.by_epsilon import ByEpsilon
 from dprisk.mechanisms.numbers.positions import (
     LARGEST,
     Ends,
