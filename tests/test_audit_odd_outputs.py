@@ -296,5 +296,6 @@ def test_the_fewest_runs_refute_a_claim_and_one_less_do_not(
 
 
 def test_runs_that_were_not_read_get_one_sentence() -> None:
+    path: Any = "runs.csv"
     with pytest.raises(DpriskError, match=r"recorded\(FILE\), not a str"):
-        audit_recorded("runs.csv", 1.0)  # type: ignore[arg-type]
+        audit_recorded(path, 1.0)

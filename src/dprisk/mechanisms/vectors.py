@@ -196,7 +196,7 @@ class VectorGaussian(VectorNoise, Aligned):
         return Gaussian(moved[:, 0], self.noise) if moved.shape[1] == 1 else VectorGaussian(moved, self.noise)
 
 
-class VectorLaplace(VectorNoise, BySensitivity):
+class VectorLaplace(VectorNoise):
     """Laplace noise of the same scale on each coordinate: epsilon is the largest L1 distance of two means over it.
 
     A `sensitivity` is the distance that other records than these may have, as of `Laplace`.

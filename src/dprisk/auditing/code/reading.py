@@ -20,7 +20,7 @@ from dprisk.auditing.code.outputs import as_bytes, as_objects, same_outputs
 from dprisk.auditing.code.randomness import NAMED, generator_parameter, held_randomness
 from dprisk.auditing.code.references import Reference
 from dprisk.auditing.code.target import MechanismTarget, Target, name_of, version_of
-from dprisk.errors import AuditedCodeError, TargetError, as_whole, fail, require
+from dprisk.errors import AuditedCodeError, DpriskError, TargetError, as_whole, fail, require
 from dprisk.guarantees import Guarantee, as_guarantee
 from dprisk.mechanisms import Mechanism
 
@@ -268,12 +268,14 @@ def _changes_records(target: CodeTarget) -> bool:
     given = [record for record in some if isinstance(record, CONTAINERS) or hasattr(record, "__array__")]
     try:
         tried = copy.deepcopy(given)
+    except Exception:  # of an object that has its own way to be copied, or none
+        return False
+    with contextlib.suppress(DpriskError):  # what cannot be compared; and code that fails will do so again
         before = [as_bytes(record) for record in as_objects(tried)]
         if tried:
             replace(target, records=tuple(tried), pairs=None).sample(np.arange(len(tried)), np.random.default_rng(0))
         return before != [as_bytes(record) for record in as_objects(tried)]
-    except Exception:  # what cannot be copied or compared; and code that fails will do so again
-        return False
+    return False
 
 
 def _repeats(target: CodeTarget) -> bool:
