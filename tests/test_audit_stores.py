@@ -22,7 +22,7 @@ SLOW = """
 import time
 
 def privatise(record, rng):
-    time.sleep(3e-4)
+    time.sleep(1e-3)
     return round(record + rng.laplace())
 """
 
@@ -61,7 +61,7 @@ def test_an_audit_that_was_killed_or_interrupted_goes_on_to_the_same_report(tmp_
             time.sleep(0.02)
         disturbed.send_signal(number)
         told, _ = disturbed.communicate(timeout=30)  # which ends when the workers have
-        assert 2 <= blocks_in(tmp_path / name) < 12
+        assert 2 <= blocks_in(tmp_path / name) < 6  # which are all
         if number == signal.SIGINT:
             assert disturbed.returncode == 130
             partial = json.loads(told)

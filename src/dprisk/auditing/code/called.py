@@ -132,10 +132,8 @@ class CodeTarget(Target):
         one, other = before.tolist(), after.tolist()
         if as_bytes(one) != as_bytes(other):
             what = f"It returned {reprlib.repr(one[0])}, which later was {reprlib.repr(other[0])}"
-            fail(
-                f"{self.name} writes into what it returned. {what}. Return a copy; post=copy.deepcopy does.",
-                TargetError,
-            )
+            remedy = "Return a copy; in Python as_target(..., post=copy.deepcopy) makes one."
+            fail(f"{self.name} writes into what it returned. {what}. {remedy}", TargetError)
 
     def _require_one_each(self, outputs: Any, count: int) -> None:
         many = isinstance(outputs, list | tuple) or (isinstance(outputs, np.ndarray) and outputs.ndim > 0)
