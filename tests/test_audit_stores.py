@@ -45,7 +45,11 @@ def test_an_audit_that_was_killed_or_interrupted_goes_on_to_the_same_report(tmp_
     command += ["--runs", "6000", "--jobs", "2", "--json", "--store"]
 
     def start(store: str) -> subprocess.Popen[str]:
-        return subprocess.Popen([*command, store], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+        return subprocess.Popen([*command, store], cwd=tmp_path, stdout=subprocess.PIPE, text=True, preexec_fn=hears)
+
+    def hears() -> None:
+        """Heed Ctrl-C, which what runs in the background ignores, and its children with it."""
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
     def finish(store: str) -> dict[str, Any]:
         told, _ = start(store).communicate(timeout=60)
