@@ -209,6 +209,56 @@ def test_shapes_stay_visible(kind: Any, shapes: tuple[tuple[int, int], ...]) -> 
     assert one != two
 
 
+@given(st.lists(st.lists(st.one_of(st.booleans(), st.sampled_from([1, 0, 1.0, None, "T", b"F"])), max_size=3)))
+def test_lists_are_rows_only_where_every_entry_is_of_one_kind(values: list[list[Any]]) -> None:
+    made = as_outputs(values)
+    if made.ndim == 2 and made.shape[1]:
+        assert len({type(entry) for value in values for entry in value}) == 1
+    assert [list(value) for value in made.tolist()] == values
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        lambda record, rng: [0 if record else 0.0, round(rng.normal(), 1)],
+        lambda record, rng: [True if record else 1, bool(rng.random() < 0.5)],
+        lambda record, rng: [[1 if record else 1.0], [2 if rng.random() < 0.5 else 3]],
+    ],
+)
+def test_the_kind_of_an_entry_gives_the_record_away(code: Callable[..., Any]) -> None:
+    assert audit(code, 1.0, records=2, runs=2000, seed=0).verdict == "violated"
+
+
+def noisy(record: int, rng: np.random.Generator) -> float:
+    return float(record + rng.laplace(scale=2.0))
+
+
+IN_OTHERS: dict[str, Callable[..., Any]] = {
+    "tuple": lambda record, rng: (noisy(record, rng), int(rng.integers(10))),
+    "dict": lambda record, rng: {"mean": noisy(record, rng), "n": 7},
+    "nested": lambda record, rng: {"a": {"b": [noisy(record, rng), 1.0]}, "c": "x"},
+    "text": lambda record, rng: f"mean {noisy(record, rng)} of 7",
+    "one of ten": lambda record, rng: [*rng.laplace(scale=2.0, size=9).tolist(), noisy(record, rng)],
+}
+
+
+@pytest.mark.parametrize("what", IN_OTHERS)
+def test_the_last_bits_of_a_number_are_seen_in_whatever_holds_it(what: str) -> None:
+    """Laplace noise in floats keeps epsilon 0.5 but for its last bits, which give the record away."""
+    report = audit(IN_OTHERS[what], 0.5, records=2, runs=20_000, seed=1)
+    assert report.verdict == "violated"
+    assert report.witnesses[0].attacker.startswith("low bits")
+    assert report.witnesses[0].times > 10 * report.witnesses[0].other_times
+
+
+@pytest.mark.parametrize("what", IN_OTHERS)
+def test_rounded_numbers_in_whatever_holds_them_are_no_leak(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "noisy", lambda record, rng: round(record + rng.laplace(scale=2.0), 2))
+    report = audit(IN_OTHERS[what], 0.5, records=2, runs=20_000, seed=1)
+    assert report.verdict == "consistent with the claim"
+    assert what == "one of ten" or report.epsilon_certified > 0.3
+
+
 def test_the_largest_floats_are_no_trouble() -> None:
     with np.errstate(all="raise"):
         report = audit(lambda record, rng: rng.choice([-1.7e308, 1.7e308]), 1.0, records=2, runs=2000, seed=0)

@@ -195,10 +195,24 @@ def expected_certificate(
 def expected_certificates(
     correct: FloatArray, wrong: FloatArray, runs: float, size: int, alpha: float, delta: float
 ) -> FloatArray:
-    """The same for many pairs of rates at once, taken as they are."""
+    """The same for many pairs of rates at once, taken as they are and not rounded to the safe side."""
+    from scipy.special import expit
+
     answered = np.minimum(1.0, correct + wrong) * runs
-    counts = zip(np.minimum(correct * runs, answered).tolist(), answered.tolist(), strict=True)
-    return np.array([max(0.0, _certificate(*count, runs, size, alpha, delta)) for count in counts])
+    right = np.minimum(correct * runs, answered)
+    found = math.log(size - 1) + _log_odds(right, answered, alpha if delta == 0 else (1 - SHARE) * alpha)
+    if delta > 0:
+        success = expit(_log_odds(right, runs, SHARE * alpha))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found += np.where(success > delta, np.log1p(-delta / success), -np.inf)
+    return np.maximum(0.0, found)
+
+
+def _log_odds(right: FloatArray, trials: FloatArray | float, alpha: float) -> FloatArray:
+    """What `lower_log_odds` gives, for many at once and not rounded down."""
+    from scipy.special import betaincinv, logit
+
+    return np.where(right > 0, logit(betaincinv(right, trials - right + 1, alpha)), -np.inf)
 
 
 def _certificate(correct: float, answered: float, runs: float, size: int, alpha: float, delta: float) -> float:

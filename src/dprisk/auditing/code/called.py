@@ -109,7 +109,7 @@ class CodeTarget(Target):
                     outputs = self._each(itertools.islice(results, 1), part[:1], numbers[: start + 1], seed)
                     first = as_outputs(outputs)
                     outputs += self._each(results, part[1:], numbers[: start + len(part)], seed)
-                    self._require_kept(first, as_outputs(outputs[:1]))
+                    self._require_kept(first, outputs[:1])
                 yield as_outputs(outputs)
 
     def _each(self, results: Iterator[Any], chosen: list[Any], numbers: IntArray, seed: int) -> list[Any]:
@@ -127,9 +127,11 @@ class CodeTarget(Target):
             raise self._failed(problem, chosen[-missing], numbers[: numbers.size - missing + 1], seed) from problem
         return outputs
 
-    def _require_kept(self, before: AnyArray, after: AnyArray) -> None:
+    def _require_kept(self, before: AnyArray, after: list[Any]) -> None:
         """Refuse code whose earlier output has become another one: all of them would be that of the last run."""
-        one, other = before.tolist(), after.tolist()
+        if not after or is_simple(after[0]):
+            return
+        one, other = before.tolist(), as_outputs(after).tolist()
         if as_bytes(one) != as_bytes(other):
             what = f"It returned {reprlib.repr(one[0])}, which later was {reprlib.repr(other[0])}"
             remedy = "Return a copy; in Python as_target(..., post=copy.deepcopy) makes one."

@@ -9,8 +9,6 @@ import contextlib
 import dataclasses
 import hashlib
 import marshal
-import reprlib
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,13 +16,14 @@ from typing import Any
 import numpy as np
 
 from dprisk.errors import TargetError, fail, require
-from dprisk.types import AnyArray, FloatArray, IntArray
+from dprisk.types import AnyArray, IntArray
 
 _PLAIN: dict[type, type[np.generic]] = {bool: np.bool_, int: np.int64, float: np.float64}
 _SIMPLE = frozenset({bool, int, float, complex, str, bytes, type(None)})  # which can be counted as they are
 _EXACT = _SIMPLE - {float}  # which are written in one way
 _LABELLED = (np.ma.MaskedArray, np.recarray)  # arrays of which the entries do not tell all
-_NUMBER = (bool, int, float, np.bool_, np.integer, np.floating)
+NUMBER = (bool, int, float, np.bool_, np.integer, np.floating)
+_HEAD = len(marshal.dumps([], 2))
 HARDLY = 0.9  # of outputs that are seen once, beyond which comparing whole ones tells nothing
 LONG = 200  # characters of an output beyond which its digest is compared instead
 
@@ -60,7 +59,7 @@ def as_outputs(outputs: Sequence[Any]) -> AnyArray:
     kinds = set(map(type, values))
     if (plain := _plain(values, kinds)) is not None:
         return plain
-    if values and all(issubclass(kind, _NUMBER) for kind in kinds):
+    if values and all(issubclass(kind, NUMBER) for kind in kinds):
         return numbers_of_one_kind(values) if len({_kind(kind) for kind in kinds}) == 1 else _objects(values)
     if values and all(issubclass(kind, list | np.ndarray) and not issubclass(kind, _LABELLED) for kind in kinds):
         even = _even_rows(values, kinds)
@@ -101,30 +100,40 @@ def _even_rows(values: list[Any], kinds: set[type]) -> AnyArray | None:
         with contextlib.suppress(ValueError):  # unequal shapes
             stacked = np.asarray(values)
             return stacked if stacked.dtype.kind in "biuf" else None
-    if kinds != {list} or len(set(map(len, values))) != 1:
+    if kinds != {list}:
+        return None
+    if (bits := _bits(values)) is not None:
+        return bits
+    if len(set(map(len, values))) != 1:
         return None
     entries: list[Any] = []
     for row in values:
         entries += row
-    flat = _bits(entries)
-    if flat is None:
-        flat = _plain(entries, set(map(type, entries)))
+    flat = _plain(entries, set(map(type, entries)))
     return None if flat is None else flat.reshape(len(values), -1)
 
 
-def _bits(entries: list[Any]) -> AnyArray | None:
-    """True and False, and whole numbers that equal them, as an array; None of others."""
-    if not entries or type(entries[0]) is not bool:
+def _bits(values: list[list[Any]]) -> AnyArray | None:
+    """Lists of True and False, all of one length, as rows; None of others.
+
+    Marshalled, a list is a few bytes that tell its length, and one byte for each True or False.
+    """
+    if not values[0] or type(values[0][0]) is not bool:
         return None
-    with contextlib.suppress(TypeError, ValueError):  # no whole number, or one beyond a byte
-        held = np.frombuffer(bytearray(entries), dtype=np.uint8)
-        return held.view(bool) if held.max() <= 1 else None
+    with contextlib.suppress(ValueError):  # what cannot be marshalled, and unequal lengths
+        rows = np.frombuffer(marshal.dumps(values, 2), np.uint8, offset=_HEAD).reshape(len(values), -1)
+        heads, entries = rows[:, :_HEAD], rows[:, _HEAD:]
+        is_true = entries == ord("T")
+        if (heads == heads[0]).all() and (is_true | (entries == ord("F"))).all():
+            return np.asarray(is_true)
     return None
 
 
 def _rows(values: list[Any]) -> AnyArray:
     """Lists and arrays of one shape, stacked."""
     if len({value.dtype if isinstance(value, np.ndarray) else None for value in values}) > 1:
+        return as_objects(values)
+    if len({_kind(kind) for kind in _types_in(values)}) > 1:
         return as_objects(values)
     lists = all(type(value) is list for value in values)
     try:
@@ -134,6 +143,13 @@ def _rows(values: list[Any]) -> AnyArray:
     if stacked.dtype.kind in "biuf" and not _rounds(stacked, values):
         return stacked
     return as_objects(values)
+
+
+def _types_in(value: Any) -> set[type]:
+    """Those of the entries of lists and arrays, however deep."""
+    if isinstance(value, np.ndarray):
+        return {value.dtype.type}
+    return set().union(*map(_types_in, value)) if isinstance(value, list) else {type(value)}
 
 
 def _rounds(stacked: AnyArray, values: list[Any]) -> bool:
@@ -224,20 +240,6 @@ def _frozen_object(value: Any) -> Any:
     return value
 
 
-def comparable(outputs: Any) -> Any:
-    """Pilot outputs as they can be learned from; refused if they are compared as a whole and never twice the same."""
-    outputs = mostly_numbers(outputs)
-    if isinstance(outputs, np.ndarray):
-        require(
-            not are_different(outputs),
-            f"No two outputs of the pilot runs are alike, such as {reprlib.repr(outputs[0])}, so nothing can be "
-            "learned from them. Return floats, or lists of them (tuples, text and others are compared as a whole), or "
-            "give the mechanism that the code claims to be as `family`.",
-            TargetError,
-        )
-    return outputs
-
-
 def are_different(outputs: AnyArray) -> bool:
     """Whether these are compared as a whole, and hardly any two of them are the same."""
     if outputs.dtype.kind in "biuf":
@@ -257,49 +259,6 @@ def require_outputs(outputs: Any) -> None:
         require(kinds != {type(None)}, "Every output is None; does the code return its output?", TargetError)
         alike = kinds == {Failure} and len(set(outputs)) == 1
         require(not alike, f"Every run {outputs[0]}; is the code given what it needs?", TargetError)
-
-
-def mostly_numbers(outputs: AnyArray) -> AnyArray:
-    """Objects most of which are numbers, or vectors of one length, as these, and the rest as not a number.
-
-    So a rare None hides nothing. Numbers that would be rounded count among the rest, and tuples are compared as a whole
-    unless they are vectors, which hold floats and perhaps whole numbers and are not all seen again and again.
-    """
-    if not isinstance(outputs, np.ndarray) or outputs.dtype.kind != "O" or outputs.size == 0:
-        return outputs
-    shapes = Counter(map(_shape, outputs))
-    shape, count = shapes.most_common(1)[0]
-    if shape is None or count <= outputs.size / 2 or (len(shapes) == 1 and len(set(outputs)) < outputs.size):
-        return outputs
-    return as_numbers([value if _shape(value) == shape else None for value in outputs], shape)
-
-
-def _shape(value: Any) -> tuple[int, ...] | None:
-    """The shape of a number that floats hold, or of a vector of floats; None of anything else."""
-    if isinstance(value, tuple):
-        numbers = all(isinstance(entry, float | int) for entry in value)
-        return (len(value),) if numbers and any(isinstance(entry, float) for entry in value) else None
-    try:
-        held = isinstance(value, int | float | np.number) and (value != value or float(value) == value)
-    except OverflowError:
-        held = False
-    return () if held else None
-
-
-def as_numbers(values: list[Any], shape: tuple[int, ...]) -> FloatArray:
-    """Numbers, or arrays of this shape; what is none of them is not a number."""
-    if not any(issubclass(kind, str) for kind in set(map(type, values))):
-        with contextlib.suppress(TypeError, ValueError, OverflowError):
-            whole = np.array(values, dtype=float)
-            if whole.shape == (len(values), *shape):
-                return whole
-    rows = np.full((len(values), *shape), np.nan)
-    for place, value in enumerate(values):
-        with contextlib.suppress(TypeError, ValueError, OverflowError):
-            row = np.asarray(np.nan if isinstance(value, str) else value, dtype=float)
-            if row.shape == shape:
-                rows[place] = row
-    return rows
 
 
 def sortable(values: AnyArray) -> AnyArray:
@@ -352,13 +311,3 @@ def same_outputs(one: Any, two: Any) -> bool:
     if one.shape != two.shape or one.dtype != two.dtype:
         return False
     return bool(np.array_equal(one, two, equal_nan=one.dtype.kind == "f"))
-
-
-def columns_of(outputs: AnyArray) -> Any:
-    """The entries of the outputs one by one: rows, tables and so on are taken apart."""
-    return outputs.reshape(len(outputs), -1).T if outputs.ndim > 1 else [outputs]
-
-
-def rows_of(outputs: AnyArray) -> FloatArray:
-    """Outputs as rows of numbers."""
-    return outputs.reshape(len(outputs), -1).astype(float)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from itertools import combinations
-from typing import Any
+from itertools import chain, combinations
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from dprisk.auditing.evidence.entries import correlated, direction_of, shifted
 from dprisk.auditing.evidence.fitted import (
     Bins,
     OneColumn,
+    OneGrid,
     Parts,
     TwoColumns,
     Unusual,
@@ -33,7 +34,7 @@ from dprisk.auditing.evidence.fitted import (
     with_parts,
 )
 from dprisk.auditing.evidence.places import Counted, Directory, counted
-from dprisk.auditing.evidence.views import Form, LowBits, Seen, Value, View, shown
+from dprisk.auditing.evidence.views import Form, LowBits, Seen, Value, View, last_bit, shown
 from dprisk.types import BoolArray, FloatArray, IntArray
 
 DOUBTS = (0.1, 1e-3, 1e-6)  # chances that a rate of right answers is taken to be too good, for each token
@@ -49,6 +50,8 @@ PAIR_BINS, COARSE_BINS, MOST_COLUMNS, MOST_SUMMED = 16, 4, 8, 200
 ALONE = ", of one record alone"  # behind the names of rules that go by what no other record has shown
 EVENLY = 1.1  # times as many runs of a record as of the middle one that do not matter
 TRIED = 5000  # outputs on which pairs of entries are compared
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -258,7 +261,7 @@ def rules(past: Past, known: Lookup, bar: Bar, low_bits: bool = True) -> Learned
         found["parts"] = _looked_up(Parts(telling_parts(past.seen.outputs[some], past.records[some])), past, bar)
     columns = past.seen.entries
     if columns is not None and len(columns):
-        found |= _joint(columns, past, bar)
+        found |= _joint(columns, past, bar, low_bits)
     return found
 
 
@@ -266,21 +269,15 @@ def quick_rules(past: Past, bar: Bar, low_bits: bool = True) -> Learned:
     """Those of the rules that are quick to learn: what is rare becomes known the later the better."""
     found: Learned = {}
     for name, view in _quick_views(past.seen, low_bits).items():
-        counts = counted(past.seen.tokens(view), past.records)
         many = isinstance(view, Value)  # of many tokens some tell a record by luck
-        clear = {f", clearly{word}": some for word, some in _clear(counts, bar, many).items()}
-        found[name] = Lookup.with_grades(view, counts, clear | _alone(counts, many))
+        found[name] = _clear_or_alone(view, past, bar, many)
     return found
 
 
 def rules_for_two(past: Past, bar: Bar) -> Learned:
     """Rules that tell two records apart, of whom one may be ruled out by what several others show as well."""
-    found: Learned = {}
-    for name, view in {"value": Value(), "form": Form()}.items():
-        counts = counted(past.seen.tokens(view), past.records)
-        clear = {f", clearly{word}": some for word, some in _clear(counts, bar, graded=False).items()}
-        found[f"{name}, of two"] = Lookup.with_grades(view, counts, clear | _alone(counts, graded=False))
-    return found
+    views: dict[str, View] = {"value": Value(), "form": Form()}
+    return {f"{name}, of two": _clear_or_alone(view, past, bar) for name, view in views.items()}
 
 
 def _quick_views(seen: Seen, low_bits: bool) -> dict[str, View]:
@@ -314,6 +311,13 @@ def _spellings(record: Any) -> list[Any]:
 def _looked_up(view: View, past: Past, bar: Bar, graded: bool = True) -> Lookup:
     counts = counted(past.seen.tokens(view), past.records)
     return Lookup.with_grades(view, counts, _clear(counts, bar, graded))
+
+
+def _clear_or_alone(view: View, past: Past, bar: Bar, graded: bool = False) -> Lookup:
+    """Answers on tokens that clearly tell a record, and, as other grades, on those that one record alone has shown."""
+    counts = counted(past.seen.tokens(view), past.records)
+    clear = {f", clearly{word}": some for word, some in _clear(counts, bar, graded).items()}
+    return Lookup.with_grades(view, counts, clear | _alone(counts, graded))
 
 
 def _clear(counts: Counted, bar: Bar, graded: bool) -> dict[str, BoolArray]:
@@ -357,32 +361,34 @@ def _edges(numbers: FloatArray, records: IntArray) -> Edges:
     )
 
 
-def _joint(columns: FloatArray, past: Past, bar: Bar) -> Learned:
-    """What entries tell together: a weighted sum of all of them, and the pair of them that told most so far."""
+def _joint(columns: FloatArray, past: Past, bar: Bar, low_bits: bool) -> Learned:
+    """What entries tell: a weighted sum of all of them, one of them, its last bits, and two that told most so far."""
     found: Learned = {}
     if len(columns) <= MOST_SUMMED and (direction := direction_of(columns, past.records)) is not None:
         numbers = np.asarray(summed(columns, direction))
         most = max(2, min(MANY_BINS, numbers.size // IN_A_BIN))
         found["weighted sum"] = _looked_up(Bins(numbers, most, direction), past, bar)
     some, records = columns[:, :TRIED], past.records[:TRIED]
-    found["one entry"] = _looked_up(OneColumn(columns, shifted(some, records), FEW_BINS), past, bar, graded=False)
-    pairs = list(combinations(range(min(len(columns), MOST_COLUMNS)), 2))
+    first, moved = range(min(len(columns), MOST_COLUMNS)), shifted(some, records)
+    found["one entry"] = _looked_up(OneColumn(columns, moved, FEW_BINS), past, bar, graded=False)
+    if low_bits and not np.all(some == np.floor(some)):
+        grids = {place: last_bit(some[place]) for place in {*first, moved}}
+        found["low bits of one entry"] = _clear_or_alone(OneGrid(_most_answered(grids, records, bar)), past, bar)
+    pairs = list(combinations(first, 2))
     if pairs:
         pairs += [correlated(some, records)] if MOST_COLUMNS < len(columns) <= MOST_SUMMED else []
-        best = pairs[0] if len(pairs) == 1 else _telling(pairs, some, records, bar)
+        places = {place: Bins(some[place], PAIR_BINS).places(some[place]) for place in {*chain.from_iterable(pairs)}}
+        best = _most_answered({pair: paired(places[pair[0]], places[pair[1]]) for pair in pairs}, records, bar)
         found["two entries"] = _looked_up(TwoColumns(columns, best, PAIR_BINS), past, bar)
     return found
 
 
-def _telling(pairs: list[tuple[int, int]], columns: FloatArray, records: IntArray, bar: Bar) -> tuple[int, int]:
-    """The pair of entries that would be answered on most often, by some runs."""
-    some = {place for pair in pairs for place in pair}
-    places = {place: Bins(columns[place], PAIR_BINS).places(columns[place]) for place in some}
+def _most_answered(tokens: Mapping[T, IntArray], records: IntArray, bar: Bar) -> T:
+    """By which of several ways of looking at some runs most of them would be answered on."""
 
-    def answered(pair: tuple[int, int]) -> int:
-        one, two = (places[place] for place in pair)
-        counts = counted(paired(one, two), records)
+    def answered(key: T) -> int:
+        counts = counted(tokens[key], records)
         _, _, top, rest = counts
         return int((top + rest)[_by_luck(counts, bar) < DOUBTS[0]].sum())
 
-    return max(pairs, key=answered)
+    return next(iter(tokens)) if len(tokens) == 1 else max(tokens, key=answered)

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from dprisk.auditing.evidence.numbers import leaves
 from dprisk.auditing.evidence.places import NOTHING, Ladder, quantiles
-from dprisk.auditing.evidence.views import Form, Seen, Value, View, digests, is_number, number_forms, shown
+from dprisk.auditing.evidence.views import Form, Seen, Value, View, digests, is_number, last_bit, number_forms, shown
 from dprisk.types import AnyArray, FloatArray, IntArray
 
 PAIRED = 64  # more than there are places in either of a pair
@@ -80,8 +81,7 @@ class OneColumn(View):
         return self.bins.places(columns[self.place])
 
     def words(self, token: int, example: Any) -> str:
-        entry = (example.ravel() if isinstance(example, np.ndarray) else example)[self.place]
-        return f"entry {self.place + 1} is {_entry_words(self.bins, token, entry)}"
+        return f"entry {self.place + 1} is {_entry_words(self.bins, token, entries_in(example)[self.place])}"
 
 
 class TwoColumns(View):
@@ -101,13 +101,36 @@ class TwoColumns(View):
         return paired(one, two)
 
     def words(self, token: int, example: Any) -> str:
-        entries = example.ravel() if isinstance(example, np.ndarray) else example
+        entries = entries_in(example)
         parts = zip(self.places, self.bins, divmod(token, PAIRED), strict=True)
         told = []
         for place, bins, part in parts:
             entry = entries[place]
             told.append(f"entry {place + 1} is {_entry_words(bins, part, entry)}")
         return ", and ".join(told)
+
+
+class OneGrid(View):
+    """How fine the grid is that one entry of an output lies on, see `LowBits`."""
+
+    is_fixed = False
+
+    def __init__(self, place: int) -> None:
+        self.place = place
+
+    def tokens(self, seen: Seen) -> IntArray:
+        columns = seen.entries
+        if columns is None or len(columns) <= self.place:
+            return np.full(len(seen), NOTHING)
+        return last_bit(columns[self.place])
+
+    def words(self, token: int, example: Any) -> str:
+        return f"entry {self.place + 1} is an odd multiple of 2^{token}"
+
+
+def entries_in(example: Any) -> Any:
+    """The entries of an output as views count them: those of a matrix, or of tuples in a tuple, one after the other."""
+    return example.ravel() if isinstance(example, np.ndarray) else leaves(example)
 
 
 def _entry_words(bins: Bins, place: int, entry: Any) -> str:
@@ -130,7 +153,7 @@ class Coarse(View):
         floats = np.array(_floats(values))
         places = iter(self.bins.places(floats).tolist())
         cut = [
-            tuple(("bin", next(places)) if isinstance(entry, float) else entry for entry in value)
+            tuple(("bin", next(places)) if isinstance(entry, float) else entry for entry in leaves(value))
             if isinstance(value, tuple)
             else value
             for value in values
@@ -143,7 +166,7 @@ class Coarse(View):
         places = iter(self.bins.places(np.array(_floats([example]))).tolist())
         told = [
             f"a number {self.bins.range_of(next(places), None)}" if isinstance(entry, float) else repr(entry)
-            for entry in example
+            for entry in leaves(example)
         ]
         return f"the output is ({', '.join(told)})"
 
@@ -155,7 +178,8 @@ def coarse(seen: Seen, bins: int) -> Coarse | None:
 
 
 def _floats(values: list[Any]) -> list[float]:
-    return [entry for value in values if isinstance(value, tuple) for entry in value if isinstance(entry, float)]
+    tuples = [leaves(value) for value in values if isinstance(value, tuple)]
+    return [entry for value in tuples for entry in value if isinstance(entry, float)]
 
 
 def in_decimals(edges: FloatArray) -> tuple[FloatArray, int | None]:

@@ -21,11 +21,12 @@ from dprisk.auditing.certify.bets import Bet
 from dprisk.auditing.certify.claim import Terms
 from dprisk.auditing.certify.counts import clopper_pearson
 from dprisk.auditing.certify.gains import Gains
-from dprisk.auditing.code.outputs import comparable, require_outputs
+from dprisk.auditing.code.outputs import require_outputs
 from dprisk.auditing.code.target import Target
 from dprisk.auditing.evidence.design import GuessScorer, KnownScorer, Scorer
 from dprisk.auditing.evidence.experiment import Attack, Experiment
 from dprisk.auditing.evidence.learned import Learner
+from dprisk.auditing.evidence.numbers import comparable
 from dprisk.auditing.evidence.screening import MOST_RECORDS
 from dprisk.auditing.evidence.suspects import FEWEST_PILOT_RUNS, PILOT_CELLS, PILOT_RUNS, pilot_runs
 from dprisk.bounds import Bounded, evaluate

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.auditing.code.outputs import as_numbers, as_objects, columns_of, rows_of, sortable
+from dprisk.auditing.code.outputs import as_objects, sortable
 from dprisk.auditing.evidence.design import Scorer
+from dprisk.auditing.evidence.numbers import as_numbers, columns_of, rows_of
 from dprisk.auditing.evidence.places import Ladder, quantiles
 from dprisk.errors import ParameterError, TargetError, fail, require
 from dprisk.tables import as_floats

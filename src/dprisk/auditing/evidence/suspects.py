@@ -13,11 +13,12 @@ from functools import reduce
 import numpy as np
 
 from dprisk.auditing.certify.counts import expected_certificates
-from dprisk.auditing.code.outputs import are_different, mostly_numbers, require_outputs
+from dprisk.auditing.code.outputs import are_different, require_outputs
 from dprisk.auditing.code.target import Target
 from dprisk.auditing.evidence.attackers import Past, together
 from dprisk.auditing.evidence.design import ANY_LEAD, Design, KnownScorer, Scorer, leads
 from dprisk.auditing.evidence.learned import EVERY, Frequencies, Learner
+from dprisk.auditing.evidence.numbers import mostly_numbers
 from dprisk.auditing.evidence.screening import MOST_PAIRS, MOST_RECORDS, busiest, screened
 from dprisk.auditing.evidence.views import Seen
 from dprisk.errors import MechanismError, require
@@ -218,20 +219,25 @@ def _tried(
         guess, lead = leads(scores[mine][:, places])
         right, part = universe[guess] == records[mine], fold[mine]
         margins = np.unique([_quantiles(lead[part == number]) for number in range(FOLDS)], axis=1)
-        margins = margins.T[np.isfinite(margins[0])]
-        answered = [lead >= margin[part] for margin in margins]
+        margins = margins[:, np.isfinite(margins[0])]
         correct, wrong = (
-            (np.array([(some & is_right).sum() for some in answered], dtype=float) + 1) / (right.size + 2)
-            for is_right in (right, ~right)
+            (_reaching(lead[some], part[some], margins) + 1) / (right.size + 2) for some in (right, ~right)
         )
         seen = expected_certificates(correct, wrong, right.size, universe.size, DOUBT, wanted.delta)  # luck left out
         hoped = wanted.worth(correct, wrong, universe.size)
         worth = np.minimum(seen, hoped) + 1e-6 * hoped  # hope decides where pilot runs show nothing
         found += [
-            (value, Design(universe, float(margin[0]), scorer))
-            for value, margin in zip(worth.tolist(), margins, strict=True)
+            (value, Design(universe, margin, scorer))
+            for value, margin in zip(worth.tolist(), margins[0].tolist(), strict=True)
         ]
     return found
+
+
+def _reaching(lead: FloatArray, fold: IntArray, margins: FloatArray) -> IntArray:
+    """How many leads are at least the margin of their fold, for each column of margins."""
+    ordered = [np.sort(lead[fold == number]) for number in range(FOLDS)]
+    beyond = [some.size - np.searchsorted(some, row) for some, row in zip(ordered, margins, strict=True)]
+    return np.asarray(np.sum(beyond, axis=0))
 
 
 def _suspects(scores: FloatArray, trial: IntArray, every: IntArray) -> list[IntArray]:

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.auditing.code.outputs import Failure, as_bytes, as_objects, columns_of, different
+from dprisk.auditing.code.outputs import Failure, as_bytes, as_objects, different
+from dprisk.auditing.evidence.numbers import columns_of, leaves, numbers_in
 from dprisk.auditing.evidence.places import MIXING, NOTHING
 from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
 
@@ -173,17 +174,17 @@ class LowBits(View):
         if outputs.dtype.kind == "b":
             return np.full(len(outputs), NOTHING)
         if outputs.dtype.kind not in "iuf":
-            return _by_kind(outputs, _last_bit, lambda others: np.full(len(others), NOTHING))
+            return _by_kind(outputs, last_bit, _finest)
         finest = np.full(len(outputs), -NOTHING)
         for column in columns_of(outputs):
-            places = _last_bit(column)
+            places = last_bit(column)
             finest = np.where(places == NOTHING, finest, np.minimum(finest, places))
         return np.where(finest == -NOTHING, NOTHING, finest)
 
     def words(self, token: int, example: Any) -> str:
-        if np.ndim(example) == 0:
+        if is_number(example):
             return f"the output is an odd multiple of 2^{token}"
-        return f"the entries of the output are multiples of 2^{token}, and not all of 2^{token + 1},"
+        return f"the numbers of the output are multiples of 2^{token}, and not all of 2^{token + 1},"
 
 
 def numbers_of(outputs: AnyArray) -> FloatArray | None:
@@ -198,10 +199,10 @@ def numbers_of(outputs: AnyArray) -> FloatArray | None:
 
 
 def entries_of(outputs: AnyArray) -> FloatArray | None:
-    """The entries of vectors, or of tuples of one length, a row for each entry; None of others."""
+    """The entries of vectors, or of tuples of one length, at any depth, a row for each entry; None of others."""
     if outputs.dtype.kind in "biuf":
         return None if outputs.ndim == 1 else np.asarray(columns_of(outputs), dtype=float)
-    values = outputs.tolist()
+    values = [leaves(value) if isinstance(value, tuple) else value for value in outputs.tolist()]
     lengths = Counter(len(value) for value in values if isinstance(value, tuple))
     length, count = lengths.most_common(1)[0] if lengths else (0, 0)
     if length < 2 or count <= len(values) / 2:
@@ -265,7 +266,17 @@ def _bits(column: AnyArray) -> IntArray:
     return column.astype(np.int64)
 
 
-def _last_bit(column: AnyArray) -> IntArray:
+def _finest(values: AnyArray) -> IntArray:
+    """The exponent of the last bit that is set in any number of an output; `NOTHING` where there is none."""
+    held = [[number for number in numbers_in(value) if is_number(number)] for value in values]
+    found, owners = np.full(len(values), -NOTHING), np.repeat(np.arange(len(values)), list(map(len, held)))
+    places = last_bit(np.array([float(number) for some in held for number in some]))
+    some = places != NOTHING
+    np.minimum.at(found, owners[some], places[some])
+    return np.where(found == -NOTHING, NOTHING, found)
+
+
+def last_bit(column: AnyArray) -> IntArray:
     """The exponent of the last bit that is set; `NOTHING` for 0 and what is no number."""
     if column.dtype.kind in "iu":
         size, shift = np.abs(column.astype(np.int64)), np.zeros(len(column), dtype=np.int64)

@@ -19,7 +19,7 @@ from dprisk.auditing.code.references import Reference
 from dprisk.auditing.code.target import Target
 from dprisk.values import Value
 
-ATTACKERS = 2  # counted up when attackers, or the sizes of blocks, become others
+ATTACKERS = 3  # counted up when attackers, or the sizes of blocks, become others
 DEEPEST = 12  # objects within objects that are looked into
 PLAIN = bool | int | float | complex | str | bytes | None
 CODE = (Reference, functools.partial, MethodType, FunctionType, type, ModuleType, BuiltinFunctionType)

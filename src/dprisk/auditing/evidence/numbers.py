@@ -1,0 +1,106 @@
+"""Outputs as numbers, as far as they hold some: vectors out of tuples, dicts and text."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import reprlib
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from dprisk.auditing.code.outputs import NUMBER, are_different
+from dprisk.errors import TargetError, require
+from dprisk.types import AnyArray, FloatArray
+
+NUMERAL = re.compile(r"[-+]?\d+(?:\.\d+(?:[eE][-+]?\d+)?)?")
+
+
+def comparable(outputs: Any) -> Any:
+    """Pilot outputs as they can be learned from; refused if they are compared as a whole and never twice the same."""
+    outputs = mostly_numbers(outputs)
+    if isinstance(outputs, np.ndarray):
+        require(
+            not are_different(outputs),
+            f"No two outputs of the pilot runs are alike, such as {reprlib.repr(outputs[0])}, and most hold no floats, "
+            "or not equally many, so nothing can be learned from them. Return floats, or lists of them, or give the "
+            "mechanism that the code claims to be as `family`.",
+            TargetError,
+        )
+    return outputs
+
+
+def mostly_numbers(outputs: AnyArray) -> AnyArray:
+    """Objects most of which are numbers, or vectors of one length, as these, and the rest as not a number.
+
+    So a rare None hides nothing. Numbers that would be rounded count among the rest, and tuples are compared as a whole
+    unless they are vectors, which hold floats and perhaps whole numbers and are not mostly seen again. Of those
+    that hold other things besides, such as the names in a dict or the words of a text, the numbers are the vector.
+    """
+    if not isinstance(outputs, np.ndarray) or outputs.dtype.kind != "O" or outputs.size == 0:
+        return outputs
+    shapes = Counter(map(_shape, outputs))
+    shape, count = shapes.most_common(1)[0]
+    if shape is None or count <= outputs.size / 2 or (len(shapes) == 1 and 2 * len(set(outputs)) <= outputs.size):
+        return outputs
+    return as_numbers([value if _shape(value) == shape else None for value in outputs], shape)
+
+
+def leaves(value: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What is in a tuple, one after the other, also of tuples in it."""
+    if tuple not in map(type, value):
+        return value
+    return tuple(leaf for entry in value for leaf in (leaves(entry) if isinstance(entry, tuple) else (entry,)))
+
+
+def numbers_in(value: Any) -> tuple[Any, ...]:
+    """The numbers in a tuple, however deep, and in text, as they are read there.
+
+    >>> numbers_in((("mean", 2.5), ("n", 3))), numbers_in('{"mean": -2.5e-3}')
+    ((2.5, 3), (-0.0025,))
+    """
+    if isinstance(value, str):
+        return tuple(float(told) if "." in told else int(told) for told in NUMERAL.findall(value))
+    held = leaves(value) if isinstance(value, tuple) else (value,)
+    if not any(isinstance(leaf, str) for leaf in held):
+        return tuple(leaf for leaf in held if isinstance(leaf, NUMBER))
+    return tuple(number for leaf in held for number in numbers_in(leaf))
+
+
+def _shape(value: Any) -> tuple[int, ...] | None:
+    """The shape of a number that floats hold, or of a vector of floats; None of anything else."""
+    if isinstance(value, tuple | str):
+        numbers = numbers_in(value)
+        return (len(numbers),) if any(isinstance(entry, float | np.floating) for entry in numbers) else None
+    try:
+        held = isinstance(value, int | float | np.number) and (value != value or float(value) == value)
+    except OverflowError:
+        held = False
+    return () if held else None
+
+
+def as_numbers(values: list[Any], shape: tuple[int, ...]) -> FloatArray:
+    """Numbers, or arrays of this shape; what is none of them is not a number."""
+    if not any(issubclass(kind, str) for kind in set(map(type, values))):
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            whole = np.array(values, dtype=float)
+            if whole.shape == (len(values), *shape):
+                return whole
+    rows = np.full((len(values), *shape), np.nan)
+    for place, value in enumerate(values):
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            row = np.asarray(numbers_in(value) if isinstance(value, tuple | str) else value, dtype=float)
+            if row.shape == shape:
+                rows[place] = row
+    return rows
+
+
+def columns_of(outputs: AnyArray) -> Any:
+    """The entries of the outputs one by one: rows, tables and so on are taken apart."""
+    return outputs.reshape(len(outputs), -1).T if outputs.ndim > 1 else [outputs]
+
+
+def rows_of(outputs: AnyArray) -> FloatArray:
+    """Outputs as rows of numbers."""
+    return outputs.reshape(len(outputs), -1).astype(float)
