@@ -97,6 +97,11 @@ def last_bits(records: IntArray, rng: np.random.Generator) -> FloatArray:
     return np.where(flipped(records, rng) == 1, 0.1, 0.5) + rng.integers(8, size=records.size)
 
 
+def in_a_dict(records: IntArray, rng: np.random.Generator) -> list[dict[str, Any]]:
+    counts = rng.integers(3, size=records.size).tolist()
+    return [{"mean": mean, "n": n} for mean, n in zip(last_bits(records, rng).tolist(), counts, strict=True)]
+
+
 def first_of_three(counts: Sequence[int], rng: np.random.Generator) -> int:
     return counts[0] + int(rng.geometric(1 - math.exp(-1))) - int(rng.geometric(1 - math.exp(-1)))
 
@@ -227,7 +232,7 @@ def from_a_file(setting: Setting, seed: int) -> Alarms:
 
 def settings() -> Iterator[Setting]:
     delta = ApproxDP(1.0, 0.05)
-    plain = (flipped, geometric, on_a_grid, rows, two_bits, text, odd_forms, last_bits)
+    plain = (flipped, geometric, on_a_grid, rows, two_bits, text, odd_forms, last_bits, in_a_dict)
     for run in (once, watched):
         how = run.__name__
         yield from (Setting(f"{how}: {code.__name__}", run, code) for code in plain)
