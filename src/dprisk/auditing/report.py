@@ -333,9 +333,7 @@ def conclude(
         notes=tuple(notes),
     )
     if report.epsilon_certified > report.claim.epsilon:
-        learned = found.learned(whole=True)
-        shown = learned.design.witnesses(found.tally, report.claim, report.alpha, learned.past)
-        concluded = replace(report, witnesses=shown)
+        concluded = replace(report, witnesses=found.witnesses(report.claim, report.alpha))
     else:
         how = report.claim, report.alpha, report.anytime, list(found.all_rounds), found.records
         concluded = replace(report, coverage=found.design.coverage(found.tally, *how))

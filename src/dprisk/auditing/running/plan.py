@@ -20,9 +20,11 @@ from dprisk.auditing.evidence.attackers import Past, together
 from dprisk.auditing.evidence.choosing import Setup
 from dprisk.auditing.evidence.experiment import Experiment
 from dprisk.auditing.evidence.views import Seen, joined
+from dprisk.auditing.evidence.witness import Witness
 from dprisk.auditing.running.store import Block, Store
 from dprisk.auditing.running.workers import Budget, Running, Workers
 from dprisk.errors import InputFileError, require
+from dprisk.guarantees import ApproxDP
 from dprisk.types import IntArray
 
 BLOCK = 10_000  # runs of a known mechanism in a block
@@ -34,6 +36,7 @@ FEW = 500  # outputs that are held before they become an array: of more Python l
 LOOKS = 100  # runs of unknown code in a block if the audit may end at each
 FIRST = 32  # the share of all blocks after which learners learn for the first time
 WHOLE = 3  # the time when they learn everything, if there are so many; it takes long
+MANY_RUNS = 30_000  # beyond which learning all of them again, to say what they showed, takes too long
 PROBED = 64  # runs by which workers are compared
 HELD = 1 << 21  # bytes of outputs of a known mechanism that are held at once, few enough to stay in the cache
 
@@ -203,6 +206,15 @@ class Outcome:
         past = together([self.past, *self.recent])
         design = self.design.after(past) if whole else self.design.reminded(past)
         return replace(self, design=design, past=past, recent=(), rounds=self.all_rounds)
+
+    def witnesses(self, claim: ApproxDP, alpha: float) -> tuple[Witness, ...]:
+        """What gave the code away, as all runs teach it; of many runs as it was known at last, if that shows it."""
+        if self.design.learns and self.tally.runs > MANY_RUNS:
+            past = together([self.past, *self.recent])
+            if known := self.design.witnesses(self.tally, claim, alpha, past):
+                return known
+        learned = self.learned(whole=True)
+        return learned.design.witnesses(self.tally, claim, alpha, learned.past)
 
     @property
     def all_rounds(self) -> tuple[int, ...]:
