@@ -47,6 +47,7 @@ class Page:
     answers: int
     session: str | None = None
     loader: str | None = None
+    kept: str | None = None
     seen: list[dict[str, Any]] = field(default_factory=list)
     buffer: bytes = b""
     sent: int = 0
@@ -78,12 +79,25 @@ class Page:
 
     def open(self, address: str, width: int, height: int = 900) -> None:
         """Show a page in a window of this size, and wait until it has loaded."""
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.resize(width, height)
         self.seen.clear()
+        self.kept = None
         self.loader = self.call("Page.navigate", url=address)["loaderId"]
         deadline = monotonic() + PATIENCE
         while not any(event["name"] == "load" for event in self.events("Page.lifecycleEvent")):
             self.seen.append(self.read(deadline))
+
+    def resize(self, width: int, height: int = 900) -> None:
+        """Make the window this large; the page is laid out anew before anything else is asked of it."""
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+
+    def keep(self, address: str, width: int) -> None:
+        """Show a page that nobody changes: the one that is shown, if it is that, in a window of another width."""
+        if self.kept == address:
+            self.resize(width)
+        else:
+            self.open(address, width)
+            self.kept = address
 
     def events(self, method: str) -> list[dict[str, Any]]:
         """What the browser told of one kind since the page was opened, leaving out the page before it."""

@@ -142,7 +142,8 @@ def test_every_page_is_in_the_sidebar(site: Path) -> None:
 @pytest.mark.parametrize("width", [DESK, TELEPHONE])
 @pytest.mark.parametrize("name", [*PAGES, "search", "_modules/dprisk/bounds/papers"])
 def test_a_page_can_be_read(name: str, width: int, site: Path, window: browser.Page) -> None:
-    window.open((site / f"{name}.html").as_uri(), width)
+    """Loaded once for both widths, one after the other."""
+    window.keep((site / f"{name}.html").as_uri(), width)
     assert window.ask("innerWidth") == width
     assert window.ask(FAULTS) == []
     assert elsewhere(window.requests()) == []
