@@ -75,8 +75,9 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def shown(window: browser.Page, page: Path, width: int, theme: str) -> None:
+    """A page that nobody changes, loaded once for all widths and themes that come one after the other."""
     window.call("Emulation.setEmulatedMedia", media="", features=[{"name": "prefers-color-scheme", "value": theme}])
-    window.open(page.as_uri(), width)
+    window.keep(page.as_uri(), width)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -97,10 +98,11 @@ def test_axe_finds_nothing_serious(
     name: str, width: int, theme: str, pages: dict[str, Path], window: browser.Page, axe: str
 ) -> None:
     shown(window, pages[name], width, theme)
-    window.ask(f"{axe}; 0")
+    if not window.ask("'axe' in window"):
+        window.ask(f"{axe}; 0")
     found: list[dict[str, Any]] = window.ask(
-        "axe.run().then((told) => told.violations.map((it) => ({id: it.id, impact: it.impact, "
-        "at: it.nodes.slice(0, 3).map((node) => node.html)})))"
+        "axe.run({resultTypes: ['violations']}).then((told) => told.violations.map((it) => ({id: it.id, "
+        "impact: it.impact, at: it.nodes.slice(0, 3).map((node) => node.html)})))"
     )
     assert [it for it in found if it["impact"] in ("serious", "critical")] == []
 
