@@ -44,8 +44,9 @@ def in_worker() -> bool:
     return True
 
 
-@contextmanager
+@pytest.fixture(scope="module")
 def two_processes() -> Iterator[distributed.Client]:
+    """A cluster that replaces its workers when they die."""
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
         distributed.Client(cluster) as client,
@@ -58,27 +59,27 @@ def told(report: AuditReport) -> str:
 
 
 @pytest.mark.slow
-def test_a_killed_worker_leaves_no_trace_in_the_report() -> None:
+def test_a_killed_worker_leaves_no_trace_in_the_report(two_processes: distributed.Client) -> None:
     given: dict[str, Any] = {"claim": 1.0, "records": [0, 1], "runs": 8000, "seed": 2}
-    with two_processes() as client:
-        processes, killed = client.run(os.getpid), set[int]()
+    processes, killed = two_processes.run(os.getpid), set[int]()
 
-        def kill(_: Counts, __: int) -> None:
-            """Ends a worker that has blocks to run, once."""
-            busy = [processes[address] for address, blocks in client.processing().items() if blocks and not killed]
-            for victim in busy[:1]:
-                os.kill(victim, signal.SIGKILL)
-                killed.add(victim)
+    def kill(_: Counts, __: int) -> None:
+        """Ends a worker that has blocks to run, once."""
+        busy = [processes[address] for address, blocks in two_processes.processing().items() if blocks and not killed]
+        for victim in busy[:1]:
+            os.kill(victim, signal.SIGKILL)
+            killed.add(victim)
 
-        disturbed = audit(slow, **given, watch=kill, running=Running(executor=client.get_executor()))
+    disturbed = audit(slow, **given, watch=kill, running=Running(executor=two_processes.get_executor()))
     assert killed
     assert told(disturbed) == told(audit(slow, **given))
 
 
 @pytest.mark.slow
-def test_code_that_ends_every_worker_ends_the_audit_in_one_sentence() -> None:
-    with two_processes() as client, pytest.raises(TargetError, match="Workers died one after the other at block 0"):
-        audit(ends_its_worker, 1.0, records=[0, 1], runs=2000, running=Running(executor=client.get_executor()))
+def test_code_that_ends_every_worker_ends_the_audit_in_one_sentence(two_processes: distributed.Client) -> None:
+    running = Running(executor=two_processes.get_executor())
+    with pytest.raises(TargetError, match="Workers died one after the other at block 0"):
+        audit(ends_its_worker, 1.0, records=[0, 1], runs=2000, running=running)
 
 
 CODE = """
@@ -124,9 +125,11 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def command(folder: Path, address: str, *more: str) -> subprocess.Popen[str]:
+def command(
+    folder: Path, address: str, *more: str, program: tuple[str, ...] = ("-m", "dprisk")
+) -> subprocess.Popen[str]:
     (folder / "noisy.py").write_text(CODE)
-    call = [sys.executable, "-m", "dprisk", "audit", "noisy:privatise", "--claim", "1", "--records", "0,1"]
+    call = [sys.executable, *program, "audit", "noisy:privatise", "--claim", "1", "--records", "0,1"]
     call += ["--runs", "100000", "--cluster", address, *more]
     return subprocess.Popen(call, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -149,8 +152,10 @@ def test_a_cluster_that_goes_away_gets_one_sentence(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:{port}", "nonsense", "http://127.0.0.1:{port}"])
 def test_a_cluster_that_is_not_there_gets_one_sentence(tmp_path: Path, address: str) -> None:
+    """It is waited for a second, not five: nobody comes."""
     address = address.format(port=free_port())
-    running = command(tmp_path, address)
+    hasty = "from dprisk.cli import audit, main; audit.PATIENCE = '1s'; main()"
+    running = command(tmp_path, address, program=("-c", hasty))
     out, error = running.communicate(timeout=60)
     assert (running.returncode, out) == (2, ""), error
     assert error.startswith(f"Error: No dask cluster answers at {address!r}")
