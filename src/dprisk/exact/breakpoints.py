@@ -21,13 +21,18 @@ from dprisk.threat.threat import Threat
 from dprisk.types import AnyArray, FloatArray
 
 NOWHERE = 1e-18  # mass that floats could not add
+MANY = 256  # records from which on arrays are so long that two threads do not wait for each other all the time
 FIRST_CELLS, FAR_TAIL = 1024, 1e-13  # of a noise of unknown shape
 
 
 def optimum(mechanism: Additive, threat: Threat) -> Optimum:
     """Outputs on a line: all that matters is between which break points they lie."""
-    with ThreadPoolExecutor(2) as pool:
-        parts = list(pool.map(partial(partition, mechanism, threat), (True, False)))
+    part_for = partial(partition, mechanism, threat)
+    if mechanism.size < MANY:
+        parts = [part_for(True), part_for(False)]
+    else:
+        with ThreadPoolExecutor(2) as pool:
+            parts = list(pool.map(part_for, (True, False)))
     binned = mechanism.binned(np.concatenate([part.edges for part in parts]))
     error = sum(part.defect for part in parts)
     return replace(enumerate_outputs(binned, threat), error=error, is_proven=is_proven(mechanism))
