@@ -14,7 +14,8 @@ author = "The dprisk developers"
 copyright = "The dprisk developers"
 version = release = dprisk.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "blocks", "mathml", "own", "reports"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode"]
+extensions += ["blocks", "mathml", "own", "reports", "sidebars"]  # in _ext
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 autodoc_typehints = "none"
