@@ -6,6 +6,7 @@ import contextlib
 import re
 import reprlib
 from collections import Counter
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from dprisk.auditing.code.outputs import NUMBER, are_different
 from dprisk.errors import TargetError, require
 from dprisk.types import AnyArray, FloatArray
 
-NUMERAL = re.compile(r"[-+]?\d+(?:\.\d+(?:[eE][-+]?\d+)?)?")
+NUMERAL = re.compile(r"[-+]?(?<!\d)\d{1,18}(?!\d)(?:\.\d+)?(?:[eE][-+]?\d+)?")  # longer whole ones are no amounts
 
 
 def comparable(outputs: Any) -> Any:
@@ -51,28 +52,42 @@ def leaves(value: tuple[Any, ...]) -> tuple[Any, ...]:
     """What is in a tuple, one after the other, also of tuples in it."""
     if tuple not in map(type, value):
         return value
-    return tuple(leaf for entry in value for leaf in (leaves(entry) if isinstance(entry, tuple) else (entry,)))
+    found: list[Any] = []
+    for entry in value:
+        found += leaves(entry) if type(entry) is tuple else (entry,)
+    return tuple(found)
 
 
 def numbers_in(value: Any) -> tuple[Any, ...]:
     """The numbers in a tuple, however deep, and in text, as they are read there.
 
-    >>> numbers_in((("mean", 2.5), ("n", 3))), numbers_in('{"mean": -2.5e-3}')
-    ((2.5, 3), (-0.0025,))
+    >>> numbers_in((("mean", 2.5), ("n", 3))), numbers_in('{"mean": -2.5, "least": 1e-05}')
+    ((2.5, 3), (-2.5, 1e-05))
     """
     if isinstance(value, str):
-        return tuple(float(told) if "." in told else int(told) for told in NUMERAL.findall(value))
-    held = leaves(value) if isinstance(value, tuple) else (value,)
-    if not any(isinstance(leaf, str) for leaf in held):
-        return tuple(leaf for leaf in held if isinstance(leaf, NUMBER))
-    return tuple(number for leaf in held for number in numbers_in(leaf))
+        return _read(value)
+    found: list[Any] = []
+    for leaf in leaves(value) if isinstance(value, tuple) else (value,):
+        if isinstance(leaf, NUMBER):
+            found.append(leaf)
+        elif isinstance(leaf, str):
+            found += _read(leaf)
+    return tuple(found)
+
+
+@lru_cache(1 << 10)  # the names in a dict come again and again
+def _read(text: str) -> tuple[float, ...]:
+    """The numbers in a text."""
+    return tuple(int(told) if told.lstrip("+-").isdigit() else float(told) for told in NUMERAL.findall(text))
 
 
 def _shape(value: Any) -> tuple[int, ...] | None:
-    """The shape of a number that floats hold, or of a vector of floats; None of anything else."""
+    """The shape of a number that floats hold, or of several in something else; None where there are no floats."""
     if isinstance(value, tuple | str):
         numbers = numbers_in(value)
-        return (len(numbers),) if any(isinstance(entry, float | np.floating) for entry in numbers) else None
+        if not any(isinstance(entry, float | np.floating) for entry in numbers):
+            return None
+        return () if len(numbers) == 1 else (len(numbers),)
     try:
         held = isinstance(value, int | float | np.number) and (value != value or float(value) == value)
     except OverflowError:
@@ -82,15 +97,17 @@ def _shape(value: Any) -> tuple[int, ...] | None:
 
 def as_numbers(values: list[Any], shape: tuple[int, ...]) -> FloatArray:
     """Numbers, or arrays of this shape; what is none of them is not a number."""
-    if not any(issubclass(kind, str) for kind in set(map(type, values))):
+    held = [numbers_in(value) if isinstance(value, tuple | str) else value for value in values]
+    if not shape:
+        held = [value[0] if isinstance(value, tuple) and len(value) == 1 else value for value in held]
+    with contextlib.suppress(TypeError, ValueError, OverflowError):
+        whole = np.array(held, dtype=float)
+        if whole.shape == (len(held), *shape):
+            return whole
+    rows = np.full((len(held), *shape), np.nan)
+    for place, numbers in enumerate(held):
         with contextlib.suppress(TypeError, ValueError, OverflowError):
-            whole = np.array(values, dtype=float)
-            if whole.shape == (len(values), *shape):
-                return whole
-    rows = np.full((len(values), *shape), np.nan)
-    for place, value in enumerate(values):
-        with contextlib.suppress(TypeError, ValueError, OverflowError):
-            row = np.asarray(numbers_in(value) if isinstance(value, tuple | str) else value, dtype=float)
+            row = np.asarray(numbers, dtype=float)
             if row.shape == shape:
                 rows[place] = row
     return rows
