@@ -18,9 +18,10 @@ from dprisk.auditing import as_target
 from dprisk.auditing.certify.counts import Counts
 from dprisk.auditing.certify.portfolio import Answers
 from dprisk.auditing.code.outputs import as_objects
-from dprisk.auditing.evidence.attackers import Lookup, Past, verbatim
+from dprisk.auditing.evidence.attackers import verbatim
 from dprisk.auditing.evidence.coverage import smallest_disclosure
 from dprisk.auditing.evidence.places import NOTHING, Ladder, counted
+from dprisk.auditing.evidence.rules import Lookup, Past
 from dprisk.auditing.evidence.screening import clearest_pair
 from dprisk.auditing.evidence.views import Seen, Value
 from dprisk.types import FloatArray, IntArray

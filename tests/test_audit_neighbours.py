@@ -15,9 +15,9 @@ from dprisk import GRR, Prior, Threat
 from dprisk.auditing import Look, Neighbours, as_target, audit
 from dprisk.auditing.certify.counts import Counts
 from dprisk.auditing.code.randomness import block_generator
-from dprisk.auditing.evidence.attackers import Past
 from dprisk.auditing.evidence.fitted import Bins, TwoColumns, coarse
 from dprisk.auditing.evidence.portfolio import Portfolio
+from dprisk.auditing.evidence.rules import Past
 from dprisk.auditing.evidence.screening import busiest, clearest_ratio, screened, unlike_each_other, unlike_the_rest
 from dprisk.auditing.evidence.suspects import Wanted, pilot_past
 from dprisk.auditing.evidence.views import LowBits, Seen, Value, form_of

@@ -11,8 +11,8 @@ from dprisk.auditing.certify.claim import Terms, as_claim
 from dprisk.auditing.code.outputs import require_outputs
 from dprisk.auditing.code.randomness import block_generator
 from dprisk.auditing.code.recordings import Recorded
-from dprisk.auditing.evidence.attackers import Past
 from dprisk.auditing.evidence.portfolio import Portfolio
+from dprisk.auditing.evidence.rules import Past
 from dprisk.auditing.evidence.suspects import Wanted, learned_design
 from dprisk.auditing.evidence.views import Seen
 from dprisk.auditing.report import AuditReport, conclude

@@ -14,13 +14,13 @@ import numpy as np
 from dprisk.auditing.certify.claim import Terms
 from dprisk.auditing.code.randomness import block_generator, kept
 from dprisk.auditing.code.target import Target
-from dprisk.auditing.evidence.attackers import Past
 from dprisk.auditing.evidence.design import ANY_LEAD, Design, GuessScorer, KnownScorer, Scorer
 from dprisk.auditing.evidence.experiment import Experiment
 from dprisk.auditing.evidence.guessing import choose_guessing
 from dprisk.auditing.evidence.learned import EVERY, Classifier, Learner
 from dprisk.auditing.evidence.portfolio import Portfolio
 from dprisk.auditing.evidence.restriction import restricted
+from dprisk.auditing.evidence.rules import Past
 from dprisk.auditing.evidence.screening import MOST_PAIRS, busiest
 from dprisk.auditing.evidence.suspects import Wanted, known_design, learned_designs, pilot_past
 from dprisk.auditing.evidence.views import joined

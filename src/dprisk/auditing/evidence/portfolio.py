@@ -15,22 +15,11 @@ import numpy as np
 
 from dprisk.auditing.certify.counts import Counts
 from dprisk.auditing.certify.portfolio import Answers
-from dprisk.auditing.evidence.attackers import (
-    ALONE,
-    OWN_TIMES,
-    Bar,
-    Learned,
-    Past,
-    Verbatim,
-    by_name,
-    quick_rules,
-    rules,
-    rules_for_two,
-    verbatim,
-)
+from dprisk.auditing.evidence.attackers import Learned, Verbatim, by_name, quick_rules, rules, rules_for_two, verbatim
 from dprisk.auditing.evidence.coverage import Coverage, smallest_disclosure
 from dprisk.auditing.evidence.design import Design
 from dprisk.auditing.evidence.experiment import Attack, Experiment
+from dprisk.auditing.evidence.rules import ALONE, OWN_TIMES, Bar, Past
 from dprisk.auditing.evidence.screening import clearest_pair, clearest_ratio
 from dprisk.auditing.evidence.views import Seen
 from dprisk.auditing.evidence.witness import Witness, witness_of

@@ -12,8 +12,8 @@ from collections.abc import Callable
 import numpy as np
 
 from dprisk.auditing.code.target import Target
-from dprisk.auditing.evidence.attackers import Past, together
 from dprisk.auditing.evidence.fitted import Bins, coarse
+from dprisk.auditing.evidence.rules import Past, together
 from dprisk.auditing.evidence.views import Form, Seen, Value
 from dprisk.types import FloatArray, IntArray
 

@@ -15,10 +15,10 @@ import numpy as np
 from dprisk.auditing.certify.counts import expected_certificates
 from dprisk.auditing.code.outputs import are_different, require_outputs
 from dprisk.auditing.code.target import Target
-from dprisk.auditing.evidence.attackers import Past, together
 from dprisk.auditing.evidence.design import ANY_LEAD, Design, KnownScorer, Scorer, leads
 from dprisk.auditing.evidence.learned import EVERY, Frequencies, Learner
 from dprisk.auditing.evidence.numbers import mostly_numbers
+from dprisk.auditing.evidence.rules import Past, together
 from dprisk.auditing.evidence.screening import MOST_PAIRS, MOST_RECORDS, busiest, screened
 from dprisk.auditing.evidence.views import Seen
 from dprisk.errors import MechanismError, require

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.auditing.evidence.attackers import Past, Rule
+from dprisk.auditing.evidence.rules import Past, Rule
 from dprisk.auditing.evidence.views import shown
 from dprisk.guarantees import ApproxDP
 

@@ -16,9 +16,9 @@ import numpy as np
 from dprisk.auditing.certify.claim import Terms
 from dprisk.auditing.code.randomness import block_generator, kept, refresh_elsewhere, set_aside, this_process
 from dprisk.auditing.code.target import Target
-from dprisk.auditing.evidence.attackers import Past, together
 from dprisk.auditing.evidence.choosing import Setup
 from dprisk.auditing.evidence.experiment import Experiment
+from dprisk.auditing.evidence.rules import Past, together
 from dprisk.auditing.evidence.views import Seen, joined
 from dprisk.auditing.evidence.witness import Witness
 from dprisk.auditing.running.store import Block, Store

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from dprisk.auditing.code.outputs import Failure
-from dprisk.auditing.evidence.attackers import Past
+from dprisk.auditing.evidence.rules import Past
 from dprisk.auditing.evidence.views import Seen
 from dprisk.errors import DpriskError, InputFileError, fail
 from dprisk.types import AnyArray, IntArray
