@@ -1,10 +1,14 @@
 """Outputs and records of odd kinds: nothing that code returns, or does to what it is given, hides a leak."""
 
 import copy
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +24,7 @@ from dprisk.auditing.code.called import CodeTarget
 from dprisk.auditing.code.outputs import as_outputs
 from dprisk.auditing.evidence.views import Form, LowBits, Seen, Value, digests, joined
 from dprisk.auditing.run import AuditInterrupted
-from dprisk.errors import DpriskError, TargetError
+from dprisk.errors import AuditedCodeError, DpriskError, TargetError
 from dprisk.guarantees import ApproxDP
 
 BUFFER = np.zeros(3)
@@ -113,8 +117,8 @@ def test_a_batch_whose_outputs_are_one_object_is_refused(code: Callable[..., Any
 
 @pytest.mark.parametrize("rare", [0.0, 0.01])
 def test_outputs_hardly_any_two_of_which_are_alike_are_no_acquittal(rare: float) -> None:
-    def code(record: int, rng: np.random.Generator) -> complex | None:
-        return None if rng.random() < rare else complex(record + rng.laplace(scale=0.01), 1)
+    def code(record: int, rng: np.random.Generator) -> bytes | None:
+        return None if rng.random() < rare else bytes([record]) + rng.bytes(8)
 
     report = audit(code, 1.0, records=2, runs=5000, seed=0)
     assert report.verdict == "undecided"
@@ -257,6 +261,124 @@ def test_rounded_numbers_in_whatever_holds_them_are_no_leak(what: str, monkeypat
     report = audit(IN_OTHERS[what], 0.5, records=2, runs=20_000, seed=1)
     assert report.verdict == "consistent with the claim"
     assert what == "one of ten" or report.epsilon_certified > 0.3
+
+
+def rarely(record: int, rng: np.random.Generator, chance: float) -> bool:
+    return record == 1 and bool(rng.random() < chance)
+
+
+def now_and_then(record: int, rng: np.random.Generator, usual: list[Any], place: int, leak: Any, chance: float) -> Any:
+    """A list in which one entry tells record 1 now and then."""
+    return [leak if at == place and rarely(record, rng, chance) else entry for at, entry in enumerate(usual)]
+
+
+def mostly_zeros(rng: np.random.Generator) -> list[float]:
+    """Sixty entries, of which the last is 0 and few others are not."""
+    return [*np.where(rng.random(59) < 0.05, rng.normal(size=59).round(2), 0.0).tolist(), 0.0]
+
+
+@dataclass(frozen=True)
+class Told:
+    number: int
+    tag: str
+
+
+class Failed(Told):
+    pass
+
+
+LEAKS: dict[str, Callable[..., Any]] = {
+    "cents": lambda record, rng: round(int(rng.integers(-(10**6), 10**6)) + (0.37 if record else 0.12), 2),
+    "multiples of 7": lambda record, rng: int(rng.integers(-(10**8), 10**8)) * 7 + record,
+    "multiples of 3 in a row": lambda record, rng: rng.integers(1000, size=4) * 3 + record,
+    "a sparse vector": lambda record, rng: now_and_then(record, rng, mostly_zeros(rng), 59, 0.5, 0.1),
+    "a negative count": lambda record, rng: now_and_then(record, rng, rng.integers(50, size=20).tolist(), 7, -1, 0.02),
+    "a word of a text that is seen again": lambda record, rng: json.dumps(
+        {"status": "lo" if rarely(record, rng, 0.02) else "hi", "v": round(rng.laplace(), 2)}
+    ),
+    "an invisible sign": lambda record, rng: (
+        f"value{chr(0x200B) if rarely(record, rng, 0.02) else ' '}{round(rng.laplace(), 2)}"
+    ),
+    "equal entries": lambda record, rng: (
+        [round(rng.laplace(), 3)] * 2 if rarely(record, rng, 0.05) else rng.laplace(size=2).round(3).tolist()
+    ),
+    "a frozen data class": lambda record, rng: Told(int(rng.integers(1000)), "x" if rarely(record, rng, 0.02) else "y"),
+    "a class": lambda record, rng: (Failed if rarely(record, rng, 0.02) else Told)(int(rng.integers(1000)), "y"),
+}
+
+
+@pytest.mark.parametrize("what", LEAKS)
+def test_a_leak_in_odd_places_is_found_and_named(what: str) -> None:
+    report = audit(LEAKS[what], 1.0, records=2, runs=20_000, seed=1)
+    assert report.verdict == "violated"
+    assert report.witnesses[0].times > 20 * report.witnesses[0].other_times
+    assert not report.sentence().endswith("round what is published.")
+
+
+EPOCH = datetime(2000, 1, 1)
+KINDS: list[Callable[[float], Any]] = [
+    Decimal,
+    lambda number: complex(number, 1.0),
+    lambda number: EPOCH + timedelta(0, number),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=["decimal", "complex", "moment"])
+def test_numbers_of_other_kinds_are_numbers(kind: Callable[[float], Any]) -> None:
+    found = audit(lambda record, rng: kind(5 * record + round(rng.laplace(), 3)), 1.0, records=2, runs=5000, seed=1)
+    assert found.verdict == "violated"
+    right = audit(lambda record, rng: kind(round(record + rng.laplace(), 3)), 1.0, records=2, runs=5000, seed=1)
+    assert right.verdict == "consistent with the claim"
+
+
+@pytest.mark.parametrize(("chance", "batch"), [(1.0, False), (0.02, False), (0.0005, False), (1.0, True), (0.02, True)])
+def test_an_end_of_iteration_is_a_failure_like_any_other(chance: float, batch: bool) -> None:
+    """A map that calls the code takes it for its own end."""
+
+    def ends(record: Any, rng: np.random.Generator) -> Any:
+        if rng.random() < chance:
+            return next(iter([]))
+        return rng.integers(2, size=len(record)) if batch else int(rng.integers(2))
+
+    with pytest.raises(AuditedCodeError, match=r"raised StopIteration\."):
+        audit(as_target(ends, [0, 1], batch=batch), 1.0, runs=100_000 if batch else 20_000)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        lambda record, rng: "".join(map(str, rng.integers(2, size=5000))),
+        lambda record, rng: 10**5000 + int(rng.integers(5)),
+        lambda record, rng: (10**5000 + int(rng.integers(5)), "a"),
+        lambda record, rng: Decimal("sNaN") if rng.random() < 0.1 else Decimal(int(rng.integers(5))),
+        lambda record, rng: (round(rng.normal(), 2), 1e308 * round(rng.random(), 2)),
+    ],
+    ids=["digits", "a long number", "the same in a tuple", "a signalling NaN", "large floats"],
+)
+def test_odd_numbers_are_no_trouble(code: Callable[..., Any]) -> None:
+    assert audit(code, 1.0, records=2, runs=2000, seed=1).verdict != "violated"
+
+
+def test_an_output_that_holds_itself_is_refused() -> None:
+    def endless(record: int) -> list[Any]:
+        held: list[Any] = [record]
+        held.append(held)
+        return held
+
+    with pytest.raises(TargetError, match="holds itself"):
+        audit(endless, 1.0, records=2, runs=2000)
+
+
+def test_a_few_lucky_outputs_are_no_witness() -> None:
+    """Only three entries together tell the record; a value that was seen twice tells nothing."""
+
+    def code(record: int, rng: np.random.Generator) -> list[float]:
+        one, two, three = rng.normal(size=3)
+        return [round(one, 2), round(two, 2), round(np.sign(one * two) * abs(three) * (1 if record else -1), 2)]
+
+    report = audit(code, 1.0, records=2, runs=100_000, seed=0)
+    assert report.verdict == "violated"
+    assert all(witness.times >= 15 for witness in report.witnesses)
 
 
 def test_the_largest_floats_are_no_trouble() -> None:

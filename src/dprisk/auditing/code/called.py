@@ -118,7 +118,9 @@ class CodeTarget(Target):
         try:
             with stopwatch(self.timeout, outputs) if self.timeout else nullcontext():
                 outputs.extend(results)  # no loop in Python; what was done before an error stays
-        except (Exception, SystemExit, OutOfTimeError) as problem:
+            if len(outputs) < len(chosen):
+                raise StopIteration  # of the code itself, which looks as if all were done
+        except (Exception, SystemExit, GeneratorExit, OutOfTimeError) as problem:
             missing = len(chosen) - len(outputs)
             if isinstance(problem, OutOfTimeError) and not missing:
                 return outputs  # it came back just in time
@@ -150,10 +152,11 @@ class CodeTarget(Target):
 
     def _failed(self, problem: BaseException, record: Any, numbers: IntArray, seed: int) -> AuditedCodeError:
         where = "a batch" if record is None and self.batch else f"record {record!r}, run {numbers.size} of its block,"
+        said = " ".join(str(problem).split())
         what = (
             f"did not return within {self.timeout:g} s"
             if isinstance(problem, OutOfTimeError)
-            else f"raised {type(problem).__name__}: {' '.join(str(problem).split())}"
+            else f"raised {type(problem).__name__}{f': {said}' if said else ''}"
         )
         again = "The same audit with the same seed runs into it again. " if self.reproducible else ""
         learn = "Who sees that it failed may learn from it: with failures=True (--failures) that is an output."

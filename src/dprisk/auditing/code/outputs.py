@@ -9,8 +9,10 @@ import contextlib
 import dataclasses
 import hashlib
 import marshal
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,7 @@ from dprisk.types import AnyArray, IntArray
 
 _PLAIN: dict[type, type[np.generic]] = {bool: np.bool_, int: np.int64, float: np.float64}
 _SIMPLE = frozenset({bool, int, float, complex, str, bytes, type(None)})  # which can be counted as they are
-_EXACT = _SIMPLE - {float}  # which are written in one way
+_EXACT = _SIMPLE - {float, int}  # which are written in one way
 _LABELLED = (np.ma.MaskedArray, np.recarray)  # arrays of which the entries do not tell all
 NUMBER = (bool, int, float, np.bool_, np.integer, np.floating)
 _HEAD = len(marshal.dumps([], 2))
@@ -61,6 +63,14 @@ def as_outputs(outputs: Sequence[Any]) -> AnyArray:
         return plain
     if values and all(issubclass(kind, NUMBER) for kind in kinds):
         return numbers_of_one_kind(values) if len({_kind(kind) for kind in kinds}) == 1 else _objects(values)
+    try:
+        return _rows_or_objects(values, kinds)
+    except RecursionError:
+        what = "An output holds itself, or is nested too deeply to be compared"
+        raise TargetError(f"{what}; return numbers, text or tuples.") from None
+
+
+def _rows_or_objects(values: list[Any], kinds: set[type]) -> AnyArray:
     if values and all(issubclass(kind, list | np.ndarray) and not issubclass(kind, _LABELLED) for kind in kinds):
         even = _even_rows(values, kinds)
         return _rows(values) if even is None else even
@@ -174,8 +184,10 @@ def _frozen(value: Any) -> Any:
         return value
     if type(value) is dict and is_flat(value):
         return tuple(value.items())
-    if isinstance(value, tuple | list):
+    if isinstance(value, tuple | list | deque):
         return tuple(_frozen(entry) for entry in value)
+    if isinstance(value, bytearray | memoryview):
+        return bytes(value)
     if isinstance(value, np.ndarray):
         return _frozen_array(value)
     if isinstance(value, set | frozenset):
@@ -227,8 +239,11 @@ def _labels(value: Any) -> str | None:
 def _frozen_object(value: Any) -> Any:
     """The same of what is no list, dict, set, array or number of numpy."""
     kind: Any = type(value)
-    if dataclasses.is_dataclass(kind) and not kind.__hash__:
-        return tuple(_frozen(getattr(value, field.name)) for field in dataclasses.fields(value))
+    if dataclasses.is_dataclass(value) and not isinstance(value, Failure | type):
+        named = [(field.name, _frozen(getattr(value, field.name))) for field in dataclasses.fields(value)]
+        return kind.__name__, *named
+    if isinstance(value, Decimal) and value.is_snan():
+        return repr(value)  # which cannot be counted
     if not isinstance(value, str | bytes) and hasattr(value, "__array__"):  # data frames, series, tensors
         entries, labels = _frozen(np.asarray(value)), _labels(value)
         return entries if labels is None else (*(entries if isinstance(entries, tuple) else (entries,)), labels)
@@ -257,8 +272,8 @@ def require_outputs(outputs: Any) -> None:
     elif outputs.dtype.kind == "O":
         kinds = set(map(type, outputs))
         require(kinds != {type(None)}, "Every output is None; does the code return its output?", TargetError)
-        alike = kinds == {Failure} and len(set(outputs)) == 1
-        require(not alike, f"Every run {outputs[0]}; is the code given what it needs?", TargetError)
+        if kinds == {Failure} and len(set(outputs)) == 1:
+            fail(f"Every run {outputs[0]}; is the code given what it needs?", TargetError)
 
 
 def sortable(values: AnyArray) -> AnyArray:
@@ -300,7 +315,8 @@ def written(value: Any) -> str:
         text = f"{{{', '.join(sorted(map(written, value)))}}}"
     else:
         plain = value.item() if isinstance(value, np.generic) else value
-        text = repr(int(plain)) if isinstance(plain, float) and plain.is_integer() else repr(plain)
+        whole = int(plain) if isinstance(plain, float) and plain.is_integer() else plain
+        text = hex(whole) if type(whole) is int and abs(whole) >> 64 else repr(whole)  # decimals have a limit
     return text if len(text) <= LONG else hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()
 
 
@@ -310,4 +326,6 @@ def same_outputs(one: Any, two: Any) -> bool:
         return all(map(same_outputs, one, two))
     if one.shape != two.shape or one.dtype != two.dtype:
         return False
+    if one.dtype.kind == "O":
+        return list(map(as_bytes, one.tolist())) == list(map(as_bytes, two.tolist()))
     return bool(np.array_equal(one, two, equal_nan=one.dtype.kind == "f"))

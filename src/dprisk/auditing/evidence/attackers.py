@@ -14,26 +14,29 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dprisk.auditing.code.outputs import as_objects
-from dprisk.auditing.evidence.entries import correlated, direction_of, shifted
+from dprisk.auditing.code.outputs import NUMBER, as_objects
+from dprisk.auditing.evidence.entries import beyond, correlated, direction_of, second_ends, shifted
 from dprisk.auditing.evidence.fitted import (
     Bins,
     OneColumn,
-    OneGrid,
     Parts,
+    Repeats,
     TwoColumns,
     Unusual,
     coarse,
+    entry_name,
     in_decimals,
     paired,
     summed,
     telling_parts,
     with_parts,
 )
+from dprisk.auditing.evidence.grids import DIVISOR, LastBit, Remainder, column_of, remainders
+from dprisk.auditing.evidence.numbers import leaves
 from dprisk.auditing.evidence.places import counted
 from dprisk.auditing.evidence.rules import DOUBTS, Bar, Lookup, Past, Rule, by_luck, clear_or_alone, looked_up
 from dprisk.auditing.evidence.views import Form, LowBits, Seen, Value, View, last_bit, shown
-from dprisk.types import FloatArray, IntArray
+from dprisk.types import BoolArray, FloatArray, IntArray
 
 FEW_BINS, MANY_BINS, IN_A_BIN = 32, 512, 40
 PAIR_BINS, COARSE_BINS, MOST_COLUMNS, MOST_SUMMED = 16, 4, 8, 200
@@ -45,25 +48,30 @@ Learned = dict[str, Rule]  # rules by their names
 
 @dataclass(frozen=True)
 class Edges(Rule):
-    """Names a record for numbers beyond all that another record was seen to give."""
+    """Names a record for numbers, or for an entry, beyond all that another record was seen to give."""
 
     low: float
     high: float
     lowest: int
     highest: int
+    place: int | None = None  # of the entry
 
     def answers(self, seen: Seen) -> IntArray:
-        numbers = seen.numbers
+        numbers = column_of(seen, self.place)
         if numbers is None:
             return np.full(len(seen), -1)
         return np.where(numbers > self.high, self.highest, np.where(numbers < self.low, self.lowest, -1))
 
     def groups(self, seen: Seen) -> IntArray:
-        return np.where(np.asarray(seen.numbers) > self.high, 1, 0)
+        return np.where(np.asarray(column_of(seen, self.place)) > self.high, 1, 0)
 
     def words(self, seen: Seen) -> list[str]:
-        above, below = f"the output is above {self.high!r}", f"the output is below {self.low!r}"
-        return [above if number > self.high else below for number in np.asarray(seen.numbers).tolist()]
+        numbers = np.asarray(column_of(seen, self.place)).tolist()
+        return [self._told(number, output) for number, output in zip(numbers, seen.outputs, strict=True)]
+
+    def _told(self, number: float, output: Any) -> str:
+        what = "the output" if self.place is None else entry_name(output, self.place)
+        return f"{what} is above {self.high!r}" if number > self.high else f"{what} is below {self.low!r}"
 
 
 class Verbatim(Lookup):
@@ -93,6 +101,8 @@ def rules(past: Past, known: Lookup, bar: Bar, low_bits: bool = True) -> Learned
         for name, bins in (("wide bins", min(FEW_BINS, most)), ("narrow bins", most)):
             found[name] = looked_up(Bins(numbers, bins), past, bar, bins > FEW_BINS)
         found["edges"] = _edges(numbers, past.records)
+        if _are_many(numbers[:TRIED]):
+            found["remainder"] = clear_or_alone(Remainder(), past, bar, graded=True)
     if (cut := coarse(past.seen, COARSE_BINS)) is not None:
         found["coarsely"] = looked_up(cut, past, bar)
     if (some := with_parts(past.seen.outputs)[-TRIED:]).size:
@@ -146,37 +156,33 @@ def _spellings(record: Any) -> list[Any]:
         return [plain, str(plain)]
 
 
-def _edges(numbers: FloatArray, records: IntArray) -> Edges:
+def _are_many(numbers: FloatArray) -> bool:
+    """Whether there are more than remainders, so that these tell something of their own."""
+    return np.unique(numbers).size > DIVISOR
+
+
+def _edges(numbers: FloatArray, records: IntArray, place: int | None = None) -> Edges:
     """Beyond the second record's largest number, and below the second's smallest."""
-    usual = np.isfinite(numbers)
-    numbers, records = numbers[usual], records[usual]
-    known = np.unique(records)
-    if known.size < 2:
-        return Edges(-math.inf, math.inf, -1, -1)
-    ends = np.array([(numbers[records == record].min(), numbers[records == record].max()) for record in known])
-    low, high = np.argsort(ends[:, 0], kind="stable")[:2], np.argsort(-ends[:, 1], kind="stable")[:2]
-    (below,), (above,) = (in_decimals(np.array([end]))[0] for end in (ends[low[1], 0], ends[high[1], 1]))
-    return Edges(
-        float(min(below, ends[low[1], 0])),
-        float(max(above, ends[high[1], 1])),
-        int(known[low[0]]),
-        int(known[high[0]]),
-    )
+    low, high, lowest, highest = (ends[0] for ends in second_ends(numbers[None], records))
+    (below,), (above,) = (in_decimals(np.array([end]))[0] if math.isfinite(end) else [end] for end in (low, high))
+    return Edges(float(min(below, low)), float(max(above, high)), int(lowest), int(highest), place)
 
 
 def _joint(columns: FloatArray, past: Past, bar: Bar, low_bits: bool) -> Learned:
-    """What entries tell: a weighted sum of all of them, one of them, its last bits, and two that told most so far."""
+    """What entries tell: a weighted sum of all, one of them, how it lies on a grid, equal ones, and two together."""
     found: Learned = {}
+    some, records = columns[:, :TRIED], past.records[:TRIED]
+    is_numeric = _holds_numbers(past.seen)
     if len(columns) <= MOST_SUMMED and (direction := direction_of(columns, past.records)) is not None:
+        direction[~is_numeric] = 0.0
         numbers = np.asarray(summed(columns, direction))
         most = max(2, min(MANY_BINS, numbers.size // IN_A_BIN))
         found["weighted sum"] = looked_up(Bins(numbers, most, direction), past, bar)
-    some, records = columns[:, :TRIED], past.records[:TRIED]
-    first, moved = range(min(len(columns), MOST_COLUMNS)), shifted(some, records)
+    first, moved = _varying(some)[:MOST_COLUMNS].tolist(), shifted(some, records)
     found["one entry"] = looked_up(OneColumn(columns, moved, FEW_BINS), past, bar, graded=False)
-    if low_bits and not np.all(some == np.floor(some)):
-        grids = {place: last_bit(some[place]) for place in {*first, moved}}
-        found["low bits of one entry"] = clear_or_alone(OneGrid(_most_answered(grids, records, bar)), past, bar)
+    found |= _of_one_number(columns, np.flatnonzero(is_numeric), {*first, moved}, past, bar, low_bits)
+    if len(columns) > 1 and np.median(Repeats().tokens(past.seen.take(slice(TRIED)))) == 0:
+        found["equal entries"] = clear_or_alone(Repeats(), past, bar)
     pairs = list(combinations(first, 2))
     if pairs:
         pairs += [correlated(some, records)] if MOST_COLUMNS < len(columns) <= MOST_SUMMED else []
@@ -184,6 +190,40 @@ def _joint(columns: FloatArray, past: Past, bar: Bar, low_bits: bool) -> Learned
         best = _most_answered({pair: paired(places[pair[0]], places[pair[1]]) for pair in pairs}, records, bar)
         found["two entries"] = looked_up(TwoColumns(columns, best, PAIR_BINS), past, bar)
     return found
+
+
+def _of_one_number(
+    columns: FloatArray, numeric: IntArray, tried: set[int], past: Past, bar: Bar, low_bits: bool
+) -> Learned:
+    """What one entry tells that is a number: beyond which ends it lies, and on which grid."""
+    found: Learned = {}
+    some, records = columns[:, :TRIED], past.records[:TRIED]
+    if numeric.size:
+        place = int(numeric[beyond(columns[numeric], past.records)])
+        found["edges of one entry"] = _edges(columns[place], past.records, place)
+    tried &= set(numeric.tolist())
+    if low_bits and (fine := [place for place in tried if not np.all(some[place] == np.floor(some[place]))]):
+        best = _most_answered({place: last_bit(some[place]) for place in fine}, records, bar)
+        found["low bits of one entry"] = clear_or_alone(LastBit(best), past, bar)
+    if many := [place for place in tried if _are_many(some[place])]:
+        best = _most_answered({place: remainders(some[place]) for place in many}, records, bar)
+        found["remainder of one entry"] = clear_or_alone(Remainder(best), past, bar)
+    return found
+
+
+def _varying(columns: FloatArray) -> IntArray:
+    """The places of entries that are not always the same, as the names in a dict are."""
+    return np.flatnonzero((columns != columns[:, :1]).any(axis=1))
+
+
+def _holds_numbers(seen: Seen) -> BoolArray:
+    """Which entries are numbers, and no digests of something else, by the first output that has them all."""
+    count = len(np.asarray(seen.entries))
+    if seen.outputs.dtype.kind != "O":
+        return np.ones(count, dtype=bool)
+    tuples = (leaves(output) for output in seen.outputs if isinstance(output, tuple))
+    first = next(entries for entries in tuples if len(entries) == count)
+    return np.array([isinstance(entry, NUMBER) for entry in first])
 
 
 def _most_answered(tokens: Mapping[T, IntArray], records: IntArray, bar: Bar) -> T:

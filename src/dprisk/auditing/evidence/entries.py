@@ -8,17 +8,18 @@ from dprisk.types import FloatArray, IntArray
 
 TINY = 1e-15  # of a variance, beside which a smaller one is rounding
 SUMMED_RUNS = 20_000  # of vectors from which a direction is learned
+FEWEST_RUNS, MOST_CELLS = 2000, 1 << 21  # by which it is tried how telling the ends of each entry are
 
 
 def shifted(columns: FloatArray, records: IntArray) -> int:
     """The entry whose mean differs most from record to record, beside its spread."""
     known, codes = np.unique(records, return_inverse=True)
     finite = np.where(np.isfinite(columns), columns, 0.0)
+    rows = finite / np.maximum(np.abs(finite).max(axis=1, keepdims=True), np.finfo(float).tiny)  # between -1 and 1
     times = np.maximum(1, np.bincount(codes))
-    means = np.array([np.bincount(codes, row, minlength=known.size) / times for row in finite])
-    spread = np.array([(row - mean[codes]).std() for row, mean in zip(finite, means, strict=True)])
-    apart = np.ptp(means, axis=1)
-    return int(np.argmax(apart / np.maximum(spread, TINY + TINY * np.abs(finite).max(axis=1))))
+    means = np.array([np.bincount(codes, row, minlength=known.size) / times for row in rows])
+    spread = np.array([(row - mean[codes]).std() for row, mean in zip(rows, means, strict=True)])
+    return int(np.argmax(np.ptp(means, axis=1) / np.maximum(spread, TINY)))
 
 
 def correlated(columns: FloatArray, records: IntArray) -> tuple[int, int]:
@@ -56,3 +57,31 @@ def direction_of(columns: FloatArray, records: IntArray) -> FloatArray | None:
     direction = axes @ ((axes.T @ (means[one] - means[two])) / spread)
     size = np.abs(direction).max()
     return direction / size / scale if size > 0 else None
+
+
+def second_ends(columns: FloatArray, records: IntArray) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
+    """For each column the second record's smallest and largest number, and the records that go beyond them."""
+    order = np.argsort(records, kind="stable")
+    known, starts = np.unique(records[order], return_index=True)
+    if known.size < 2:
+        none = np.full(len(columns), -1)
+        return np.full(len(columns), -np.inf), np.full(len(columns), np.inf), none, none
+    usual = np.where(np.isfinite(columns), columns, np.nan)[:, order]
+    lows = np.nan_to_num(np.fmin.reduceat(usual, starts, axis=1), nan=np.inf)
+    highs = np.nan_to_num(np.fmax.reduceat(usual, starts, axis=1), nan=-np.inf)
+    low, high = np.argsort(lows, axis=1, kind="stable"), np.argsort(-highs, axis=1, kind="stable")
+    second = np.take_along_axis(lows, low, axis=1)[:, 1], np.take_along_axis(highs, high, axis=1)[:, 1]
+    return *second, known[low[:, 0]], known[high[:, 0]]
+
+
+def beyond(columns: FloatArray, records: IntArray) -> int:
+    """The entry by whose ends records are told best: ends of one half of some runs, tried on the other."""
+    count = max(FEWEST_RUNS, MOST_CELLS // len(columns))
+    some, records = columns[:, :count], records[:count]
+    half = records.size // 2
+    low, high, lowest, highest = second_ends(some[:, :half], records[:half])
+    rest, truth = some[:, half:], records[half:]
+    below, above = rest < low[:, None], rest > high[:, None]
+    right = (below & (truth == lowest[:, None])).sum(axis=1) + (above & (truth == highest[:, None])).sum(axis=1)
+    wrong = below.sum(axis=1) + above.sum(axis=1) - right
+    return int(np.argmax(right * np.log((right + 0.5) / (wrong + 0.5))))

@@ -16,18 +16,19 @@ import numpy as np
 
 from dprisk.auditing.evidence.numbers import leaves
 from dprisk.auditing.evidence.places import NOTHING, Ladder, quantiles
-from dprisk.auditing.evidence.views import Form, Seen, Value, View, digests, is_number, last_bit, number_forms, shown
+from dprisk.auditing.evidence.views import Form, Seen, Value, View, digests, is_number, number_forms, shown
 from dprisk.types import AnyArray, FloatArray, IntArray
 
 PAIRED = 64  # more than there are places in either of a pair
 CUT_BY = 20_000  # numbers by whose quantiles others are cut, at least
 MOST_PARTS = 64  # words of a text, or entries, that are looked at
 TRIED_FOR_PARTS = 1000  # outputs by which that is decided
+MANY_TEXTS = 64  # of them, beyond which one by one they tell less than their parts
 SHOWN_PARTS = 3
 MOST_TELLING = 16  # words or entries that are looked for
 FAR = 10  # times as far from the middle half of the numbers as that is wide
 ZERO = number_forms(np.zeros(1))[0]
-WORD = re.compile(r"\w+")
+WORD = re.compile(r"\w+|[^\w ]| {2,}")  # or a sign, or more than one space
 
 
 class Bins(View):
@@ -81,7 +82,7 @@ class OneColumn(View):
         return self.bins.places(columns[self.place])
 
     def words(self, token: int, example: Any) -> str:
-        return f"entry {self.place + 1} is {_entry_words(self.bins, token, entries_in(example)[self.place])}"
+        return f"{entry_name(example, self.place)} is {_entry_words(self.bins, token, entries_in(example)[self.place])}"
 
 
 class TwoColumns(View):
@@ -106,26 +107,25 @@ class TwoColumns(View):
         told = []
         for place, bins, part in parts:
             entry = entries[place]
-            told.append(f"entry {place + 1} is {_entry_words(bins, part, entry)}")
+            told.append(f"{entry_name(example, place)} is {_entry_words(bins, part, entry)}")
         return ", and ".join(told)
 
 
-class OneGrid(View):
-    """How fine the grid is that one entry of an output lies on, see `LowBits`."""
+class Repeats(View):
+    """How many entries of an output are equal to another one."""
 
     is_fixed = False
 
-    def __init__(self, place: int) -> None:
-        self.place = place
-
     def tokens(self, seen: Seen) -> IntArray:
         columns = seen.entries
-        if columns is None or len(columns) <= self.place:
+        if columns is None:
             return np.full(len(seen), NOTHING)
-        return last_bit(columns[self.place])
+        return np.asarray(np.count_nonzero(np.diff(np.sort(columns, axis=0), axis=0) == 0, axis=0))
 
     def words(self, token: int, example: Any) -> str:
-        return f"entry {self.place + 1} is an odd multiple of 2^{token}"
+        if token == 0:
+            return "no two entries of the output are equal"
+        return f"{token} entr{'y' if token == 1 else 'ies'} of the output repeat{'s' * (token == 1)} another"
 
 
 def entries_in(example: Any) -> Any:
@@ -133,11 +133,21 @@ def entries_in(example: Any) -> Any:
     return example.ravel() if isinstance(example, np.ndarray) else leaves(example)
 
 
+def entry_name(example: Any, place: int) -> str:
+    """What to call an entry: in a dict or a data class by the name before it, elsewhere by its number."""
+    entries = entries_in(example)
+    named = isinstance(example, tuple) and len(entries) > len(example) and place > 0
+    before = entries[place - 1] if named else None
+    return f"{before!r}" if isinstance(before, str) else f"entry {place + 1}"
+
+
 def _entry_words(bins: Bins, place: int, entry: Any) -> str:
     """What entries of a bin are; those that are no numbers are put there by a digest, several together."""
     if is_number(entry):
         return bins.range_of(place, entry)
-    return shown(entry) if isinstance(entry, bool) else f"one of some values (such as {shown(entry)})"
+    if isinstance(entry, bool | np.bool_):
+        return str(bool(entry))
+    return f"one of some values (such as {shown(entry)})"
 
 
 class Coarse(View):
@@ -266,19 +276,23 @@ class Parts(View):
         self.parts = {part: place for place, part in enumerate(parts)}
 
     def tokens(self, seen: Seen) -> IntArray:
+        if seen.outputs.dtype.kind != "O":
+            return np.full(len(seen), NOTHING)
+        some, places = seen.different
         found = (
             min((self.parts[part] for part in parts_of(value) if part in self.parts), default=NOTHING)
             if isinstance(value, str | tuple | frozenset)
             else NOTHING
-            for value in seen.outputs.tolist()
+            for value in some.outputs.tolist()
         )
-        return np.fromiter(found, dtype=np.int64, count=len(seen))
+        return np.fromiter(found, dtype=np.int64, count=len(some))[places]
 
     def words(self, token: int, example: Any) -> str:
         *before, mine = list(self.parts)[: token + 1]
         more = f" and {len(before) - SHOWN_PARTS} more" if len(before) > SHOWN_PARTS else ""
         none = f" and none of {', '.join(before[:SHOWN_PARTS])}{more}" if before else ""
-        return f"the output holds {'the word ' if isinstance(example, str) else ''}{mine}{none}"
+        word = "the word " if isinstance(example, str) and mine[1:-1].isalnum() else ""
+        return f"the output holds {word}{mine}{none}"
 
 
 def parts_of(value: Any) -> set[str]:
@@ -291,7 +305,7 @@ def parts_of(value: Any) -> set[str]:
 
 
 def with_parts(outputs: AnyArray) -> IntArray:
-    """The places of texts and nested outputs; of none if most of them are seen again, since whole ones tell more then.
+    """The places of texts and nested outputs; of none if there are few different ones, since whole ones tell more then.
 
     They may be few among numbers.
     """
@@ -299,7 +313,7 @@ def with_parts(outputs: AnyArray) -> IntArray:
     held = np.fromiter((isinstance(value, str | tuple | frozenset) for value in values), dtype=bool, count=len(values))
     places = np.flatnonzero(held)
     some = outputs[places[:TRIED_FOR_PARTS]].tolist()
-    return places if 2 * len(set(some)) > len(some) else places[:0]
+    return places if len(set(some)) > min(MANY_TEXTS, len(some) / 2) else places[:0]
 
 
 def telling_parts(outputs: AnyArray, records: IntArray) -> list[str]:

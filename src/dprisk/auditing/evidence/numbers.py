@@ -6,24 +6,40 @@ import contextlib
 import re
 import reprlib
 from collections import Counter
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from dprisk.auditing.code.outputs import NUMBER, are_different
-from dprisk.errors import TargetError, require
+from dprisk.errors import TargetError, fail
 from dprisk.types import AnyArray, FloatArray
 
-NUMERAL = re.compile(r"[-+]?(?<!\d)\d{1,18}(?!\d)(?:\.\d+)?(?:[eE][-+]?\d+)?")  # longer whole ones are no amounts
+NUMERAL = re.compile(r"(?<![\w.])[-+]?\d{1,18}(?:\.\d+)?(?:[eE][-+]?\d+)?(?!\w)")  # no part of a word or a long name
+
+
+def _moment(when: datetime) -> tuple[float]:
+    return ((when.replace(tzinfo=None) - datetime(1970, 1, 1)).total_seconds(),)
+
+
+OTHER_NUMBERS: dict[type, Callable[[Any], tuple[float, ...]]] = {
+    Decimal: lambda number: (float(number),),
+    Fraction: lambda number: (number.numerator / number.denominator,),
+    complex: lambda number: (number.real, number.imag),
+    timedelta: lambda span: (span.total_seconds(),),
+    datetime: _moment,
+}
 
 
 def comparable(outputs: Any) -> Any:
     """Pilot outputs as they can be learned from; refused if they are compared as a whole and never twice the same."""
     outputs = mostly_numbers(outputs)
-    if isinstance(outputs, np.ndarray):
-        require(
-            not are_different(outputs),
+    if isinstance(outputs, np.ndarray) and are_different(outputs):
+        fail(
             f"No two outputs of the pilot runs are alike, such as {reprlib.repr(outputs[0])}, and most hold no floats, "
             "or not equally many, so nothing can be learned from them. Return floats, or lists of them, or give the "
             "mechanism that the code claims to be as `family`.",
@@ -72,6 +88,8 @@ def numbers_in(value: Any) -> tuple[Any, ...]:
             found.append(leaf)
         elif isinstance(leaf, str):
             found += _read(leaf)
+        elif type(leaf) in OTHER_NUMBERS:
+            found += OTHER_NUMBERS[type(leaf)](leaf)
     return tuple(found)
 
 
@@ -83,7 +101,7 @@ def _read(text: str) -> tuple[float, ...]:
 
 def _shape(value: Any) -> tuple[int, ...] | None:
     """The shape of a number that floats hold, or of several in something else; None where there are no floats."""
-    if isinstance(value, tuple | str):
+    if isinstance(value, tuple | str) or type(value) in OTHER_NUMBERS:
         numbers = numbers_in(value)
         if not any(isinstance(entry, float | np.floating) for entry in numbers):
             return None
@@ -97,7 +115,8 @@ def _shape(value: Any) -> tuple[int, ...] | None:
 
 def as_numbers(values: list[Any], shape: tuple[int, ...]) -> FloatArray:
     """Numbers, or arrays of this shape; what is none of them is not a number."""
-    held = [numbers_in(value) if isinstance(value, tuple | str) else value for value in values]
+    kinds = (tuple, str, *OTHER_NUMBERS)
+    held = [numbers_in(value) if isinstance(value, kinds) else value for value in values]
     if not shape:
         held = [value[0] if isinstance(value, tuple) and len(value) == 1 else value for value in held]
     with contextlib.suppress(TypeError, ValueError, OverflowError):

@@ -148,7 +148,10 @@ class Value(View):
         return _mixed([_bits(column) for column in rows.T], len(outputs))
 
     def words(self, token: int, example: Any) -> str:
-        return f"the output is {shown(example)}"
+        told = shown(example)
+        if told == "nan":
+            return "the output is NaN with the same bits each time"
+        return f"the output is one and the same, {told}," if "..." in told else f"the output is {told}"
 
 
 class Form(View):
@@ -345,6 +348,8 @@ def _kind_of(value: Any) -> str:
         return f"a failure, {value.kind}"
     if isinstance(value, bool | np.bool_):
         return "True or False"
+    if isinstance(value, tuple):
+        return "nested"
     return "a whole number" if isinstance(value, int | np.integer) else f"of type {type(value).__name__}"
 
 
@@ -385,4 +390,7 @@ def number_forms(outputs: AnyArray) -> IntArray:
 
 def shown(example: Any) -> str:
     """An output as people read it, not too long."""
-    return BRIEFLY.repr(example.tolist() if isinstance(example, np.ndarray | np.generic) else example)
+    try:
+        return BRIEFLY.repr(example.tolist() if isinstance(example, np.ndarray | np.generic) else example)
+    except ValueError:  # Python writes no whole number of thousands of digits
+        return f"<{type(example).__name__} with a very long number>"

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
+from dprisk.auditing.certify.counts import rate
 from dprisk.auditing.evidence.rules import Past, Rule
 from dprisk.auditing.evidence.views import shown
 from dprisk.guarantees import ApproxDP
 
 SHOWN = 3  # outputs
+LUCK = 0.01  # chance of such counts under the claim, above which they show nothing
+FULL = re.compile(r"\d\.(?=[\d.]{15})")  # a float with all its digits
 LAST_BITS = "The last bits of a float tell what noise was added to; round what is published."
 
 
@@ -41,9 +45,14 @@ class Witness:
         return self.times * (math.log(ratio) - epsilon)
 
     def shows(self, claim: ApproxDP) -> bool:
-        """Whether these outputs alone are more frequent than the claim allows, by what was counted."""
+        """Whether these outputs alone are more frequent than the claim allows, by what was counted, and not by luck."""
+        from scipy.special import betainc
+
         share, other = self.times / self.runs, self.other_times / self.other_runs
-        return share > math.exp(min(claim.epsilon, 700.0)) * other + claim.delta
+        if not share > math.exp(min(claim.epsilon, 700.0)) * other + claim.delta:
+            return False
+        allowed = rate(claim.epsilon + math.log(self.runs / self.other_runs))  # the share of the record among both
+        return bool(betainc(self.times, self.other_times + 1, allowed) < LUCK)
 
     def sentence(self) -> str:
         """In words."""
@@ -52,8 +61,8 @@ class Witness:
             f"{self.what[0].upper()}{self.what[1:]} {here}, and "
             f"in {_share(self.other_times, self.other_runs)} runs of record {self.other!r}."
         )
-        fraction = self.attacker.startswith("low bits") and "2^-" in self.what  # which whole numbers have not
-        return f"{told} {LAST_BITS}" if fraction else told
+        unrounded = self.attacker.startswith("low bits") and any(map(FULL.search, self.examples))
+        return f"{told} {LAST_BITS}" if unrounded else told
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
