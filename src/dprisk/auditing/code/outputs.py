@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 import hashlib
 import marshal
+import reprlib
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ _LABELLED = (np.ma.MaskedArray, np.recarray)  # arrays of which the entries do n
 NUMBER = (bool, int, float, np.bool_, np.integer, np.floating)
 _HEAD = len(marshal.dumps([], 2))
 HARDLY = 0.9  # of outputs that are seen once, beyond which comparing whole ones tells nothing
+BRIEFLY = reprlib.Repr()
+BRIEFLY.maxlist = BRIEFLY.maxtuple = 12  # entries of an output that are shown
 LONG = 200  # characters of an output beyond which its digest is compared instead
 
 
@@ -329,3 +332,11 @@ def same_outputs(one: Any, two: Any) -> bool:
     if one.dtype.kind == "O":
         return list(map(as_bytes, one.tolist())) == list(map(as_bytes, two.tolist()))
     return bool(np.array_equal(one, two, equal_nan=one.dtype.kind == "f"))
+
+
+def shown(example: Any) -> str:
+    """An output as people read it, not too long."""
+    try:
+        return BRIEFLY.repr(example.tolist() if isinstance(example, np.ndarray | np.generic) else example)
+    except ValueError:  # Python writes no whole number of thousands of digits
+        return f"<{type(example).__name__} with a very long number>"

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dprisk.auditing.code.outputs import NUMBER, as_objects
+from dprisk.auditing.code.outputs import NUMBER, as_objects, shown
 from dprisk.auditing.evidence.entries import beyond, correlated, direction_of, second_ends, shifted
 from dprisk.auditing.evidence.fitted import (
     Bins,
@@ -35,7 +35,7 @@ from dprisk.auditing.evidence.grids import DIVISOR, LastBit, Remainder, column_o
 from dprisk.auditing.evidence.numbers import leaves
 from dprisk.auditing.evidence.places import counted
 from dprisk.auditing.evidence.rules import DOUBTS, Bar, Lookup, Past, Rule, by_luck, clear_or_alone, looked_up
-from dprisk.auditing.evidence.views import Form, LowBits, Seen, Value, View, last_bit, shown
+from dprisk.auditing.evidence.views import Form, LowBits, Seen, Value, View, last_bit
 from dprisk.types import BoolArray, FloatArray, IntArray
 
 FEW_BINS, MANY_BINS, IN_A_BIN = 32, 512, 40
@@ -102,7 +102,7 @@ def rules(past: Past, known: Lookup, bar: Bar, low_bits: bool = True) -> Learned
             found[name] = looked_up(Bins(numbers, bins), past, bar, bins > FEW_BINS)
         found["edges"] = _edges(numbers, past.records)
         if _are_many(numbers[:TRIED]):
-            found["remainder"] = clear_or_alone(Remainder(), past, bar, graded=True)
+            found["remainder"] = clear_or_alone(Remainder(), past, bar)
     if (cut := coarse(past.seen, COARSE_BINS)) is not None:
         found["coarsely"] = looked_up(cut, past, bar)
     if (some := with_parts(past.seen.outputs)[-TRIED:]).size:

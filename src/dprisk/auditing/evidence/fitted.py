@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from dprisk.auditing.code.outputs import shown
 from dprisk.auditing.evidence.numbers import leaves
 from dprisk.auditing.evidence.places import NOTHING, Ladder, quantiles
-from dprisk.auditing.evidence.views import Form, Seen, Value, View, digests, is_number, number_forms, shown
+from dprisk.auditing.evidence.views import Form, Seen, Value, View, digests, is_number, number_forms
 from dprisk.types import AnyArray, FloatArray, IntArray
 
 PAIRED = 64  # more than there are places in either of a pair

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import reprlib
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.auditing.code.outputs import Failure, as_bytes, as_objects, different
+from dprisk.auditing.code.outputs import Failure, as_bytes, as_objects, different, shown
 from dprisk.auditing.evidence.numbers import columns_of, leaves, numbers_in
 from dprisk.auditing.evidence.places import MIXING, NOTHING
 from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
@@ -26,8 +25,6 @@ FEW_BITS, ROWS = 32, 1 << 61  # entries that are True or False, which make one w
 MANY = 3  # odd entries of a row, beyond which they are not counted
 WIDER = 1 << 20  # more than any sum of counts of odd entries
 USUAL = "a float other than 0"
-BRIEFLY = reprlib.Repr()
-BRIEFLY.maxlist = BRIEFLY.maxtuple = 12  # entries of an output that are shown
 
 
 class Seen:
@@ -258,6 +255,11 @@ def _forms(values: AnyArray) -> IntArray:
 
 def _as_column(values: list[Any]) -> FloatArray:
     """Numbers as they are; of anything else a number that depends on how it is written alone."""
+    kinds = set(map(type, values))
+    if kinds == {float}:
+        return np.array(values)
+    if kinds == {str} and len(set(values)) == 1:  # the names in a dict
+        return np.full(len(values), float(digests(values[:1])[0] >> 24))
     if all(value is None or is_number(value) or isinstance(value, bool) for value in values):
         return np.array([math.nan if value is None else float(value) for value in values])
     return (digests(values) >> 24).astype(float)
@@ -386,11 +388,3 @@ def number_forms(outputs: AnyArray) -> IntArray:
     for row in np.flatnonzero((~np.isfinite(rows) | (rows == 0)).any(axis=1)):
         found[row] += sum(min(times, MANY) * (MANY + 1) ** place for place, times in enumerate(_odd(rows[row])))
     return found
-
-
-def shown(example: Any) -> str:
-    """An output as people read it, not too long."""
-    try:
-        return BRIEFLY.repr(example.tolist() if isinstance(example, np.ndarray | np.generic) else example)
-    except ValueError:  # Python writes no whole number of thousands of digits
-        return f"<{type(example).__name__} with a very long number>"

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from dprisk.auditing.certify.counts import rate
+from dprisk.auditing.code.outputs import shown
 from dprisk.auditing.evidence.rules import Past, Rule
-from dprisk.auditing.evidence.views import shown
 from dprisk.guarantees import ApproxDP
 
 SHOWN = 3  # outputs
