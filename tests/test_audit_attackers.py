@@ -23,7 +23,7 @@ from dprisk.auditing.evidence.coverage import smallest_disclosure
 from dprisk.auditing.evidence.places import NOTHING, Ladder, counted
 from dprisk.auditing.evidence.rules import Lookup, Past
 from dprisk.auditing.evidence.screening import clearest_pair
-from dprisk.auditing.evidence.views import Seen, Value
+from dprisk.auditing.evidence.views import Seen, Value, usual_length
 from dprisk.types import FloatArray, IntArray
 
 SMALL, LARGE = st.integers(-3, 3), st.sampled_from([-(2**63), -(2**63) + 1, -5, 0, 7, 2**40, 2**63 - 2, 2**63 - 1])
@@ -190,10 +190,11 @@ def test_what_coverage_says_would_have_been_found_is_found() -> None:
 
 def test_blocks_whose_commonest_length_differs_are_joined() -> None:
     blocks = [Seen(as_objects([(1, 2)] * 3)), Seen(as_objects([(1, 2, 3)] * 4))]
-    assert [None if block.entries is None else len(block.entries) for block in blocks] == [2, 3]
+    assert [usual_length(block.outputs) for block in blocks] == [2, 3]
+    assert blocks[0].entries(3).shape == (3, 3)
     together = Seen.join(blocks)
-    assert together.entries is not None
-    assert together.entries.shape == (3, 7)
+    assert usual_length(together.outputs) == 3
+    assert np.isnan(together.entries(3)).tolist() == [[True] * 3 + [False] * 4] * 3
 
 
 # --- leaks that hide in names, words and single entries ---

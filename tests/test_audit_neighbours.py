@@ -15,12 +15,14 @@ from dprisk import GRR, Prior, Threat
 from dprisk.auditing import Look, Neighbours, as_target, audit
 from dprisk.auditing.certify.counts import Counts
 from dprisk.auditing.code.randomness import block_generator
+from dprisk.auditing.evidence.entries import Entry, entries
 from dprisk.auditing.evidence.fitted import Bins, TwoColumns, coarse
+from dprisk.auditing.evidence.grids import LowBits
 from dprisk.auditing.evidence.portfolio import Portfolio
 from dprisk.auditing.evidence.rules import Past
 from dprisk.auditing.evidence.screening import busiest, clearest_ratio, screened, unlike_each_other, unlike_the_rest
 from dprisk.auditing.evidence.suspects import Wanted, pilot_past
-from dprisk.auditing.evidence.views import LowBits, Seen, Value, form_of
+from dprisk.auditing.evidence.views import Seen, Value, form_of
 from dprisk.errors import DpriskError
 from dprisk.testing import assert_private
 
@@ -210,9 +212,9 @@ def test_learning_is_from_as_many_runs_of_each_suspect(records: list[int], chose
         (-0.0, "is minus zero"),
         (None, "is None"),
         (np.float32(0.5), "is a float32"),
-        ((1.5, 2.5, 3.5), "has 3 entries (each a float other than 0)"),
+        ((1.5, 2.5, 3.5), "has 3 entries, none of them NaN, infinite or zero"),
         ((False, 1.5), "has 2 entries (True or False, a float other than 0)"),
-        ((math.nan,), "has 1 entry (NaN)"),
+        ((math.nan,), "has 1 entry, 1 that is NaN"),
         ("abc", "has 3 characters"),
         (np.array([1.0, math.nan]), "has 2 entries, 1 that is NaN"),
     ],
@@ -231,7 +233,8 @@ def test_bins_are_told_with_as_many_digits_as_tell_their_ends_apart() -> None:
 
 def test_two_entries_are_told_together() -> None:
     columns = np.array([[0.0, 1.0] * 20, np.linspace(0, 1, 40)])
-    view = TwoColumns(columns, (0, 1), 2)
+    one, two = (Entry(f"entry {place + 1}", place, 2) for place in range(2))
+    view = TwoColumns((one, two), (columns[0], columns[1]), 2)
     row = np.array([1.0, 0.9])
     token = int(view.tokens(Seen(row[None]))[0])
     assert view.words(token, row).startswith("entry 1 is")
@@ -241,9 +244,10 @@ def test_two_entries_are_told_together() -> None:
 def test_entries_that_are_no_numbers_are_told_as_they_are() -> None:
     rows: Any = np.fromiter([(True, 1.5), (False, 2.5)] * 20, dtype=object, count=40)
     seen = Seen(rows)
-    assert seen.entries is not None
-    assert seen.entries[0].tolist() == [1.0, 0.0] * 20
-    view = TwoColumns(seen.entries, (0, 1), 2)
+    columns = seen.entries(2)
+    assert columns[0].tolist() == [1.0, 0.0] * 20
+    one, two = entries(rows, 2)
+    view = TwoColumns((one, two), (columns[0], columns[1]), 2)
     assert view.words(int(view.tokens(seen)[0]), rows[0]).startswith("entry 1 is True, and entry 2 is at most")
 
 

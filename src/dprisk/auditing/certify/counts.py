@@ -210,9 +210,14 @@ def expected_certificates(
 
 def _log_odds(right: FloatArray, trials: FloatArray | float, alpha: float) -> FloatArray:
     """What `lower_log_odds` gives, for many at once and not rounded down."""
-    from scipy.special import betaincinv, logit
+    from scipy.special import betainccinv, betaincinv
 
-    return np.where(right > 0, logit(betaincinv(right, trials - right + 1, alpha)), -np.inf)
+    some = right > 0
+    failures = trials - right + 1
+    with np.errstate(divide="ignore"):  # of rates below the smallest number there is
+        found = np.log(betaincinv(right, failures, alpha, where=some, out=np.zeros_like(right)))
+    rest = betainccinv(failures, right, alpha, where=some, out=np.ones_like(right))
+    return np.asarray(found - np.log(rest))
 
 
 def _certificate(correct: float, answered: float, runs: float, size: int, alpha: float, delta: float) -> float:

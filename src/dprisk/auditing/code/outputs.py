@@ -162,7 +162,11 @@ def _types_in(value: Any) -> set[type]:
     """Those of the entries of lists and arrays, however deep."""
     if isinstance(value, np.ndarray):
         return {value.dtype.type}
-    return set().union(*map(_types_in, value)) if isinstance(value, list) else {type(value)}
+    if not isinstance(value, list):
+        return {type(value)}
+    types = set(map(type, value))
+    held = {kind for kind in types if issubclass(kind, list | np.ndarray)}
+    return types.union(*map(_types_in, value)) - held if held else types
 
 
 def _rounds(stacked: AnyArray, values: list[Any]) -> bool:

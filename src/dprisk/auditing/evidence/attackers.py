@@ -14,8 +14,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dprisk.auditing.code.outputs import NUMBER, as_objects, shown
-from dprisk.auditing.evidence.entries import beyond, correlated, direction_of, second_ends, shifted
+from dprisk.auditing.code.outputs import as_objects, shown
+from dprisk.auditing.evidence.entries import (
+    WHOLE,
+    Entry,
+    beyond,
+    correlated,
+    direction_of,
+    entries,
+    second_ends,
+    shifted,
+)
 from dprisk.auditing.evidence.fitted import (
     Bins,
     OneColumn,
@@ -24,19 +33,17 @@ from dprisk.auditing.evidence.fitted import (
     TwoColumns,
     Unusual,
     coarse,
-    entry_name,
     in_decimals,
     paired,
     summed,
     telling_parts,
     with_parts,
 )
-from dprisk.auditing.evidence.grids import DIVISOR, LastBit, Remainder, column_of, remainders
-from dprisk.auditing.evidence.numbers import leaves
+from dprisk.auditing.evidence.grids import DIVISOR, LastBit, LowBits, Remainder, last_bit, remainders
 from dprisk.auditing.evidence.places import counted
 from dprisk.auditing.evidence.rules import DOUBTS, Bar, Lookup, Past, Rule, by_luck, clear_or_alone, looked_up
-from dprisk.auditing.evidence.views import Form, LowBits, Seen, Value, View, last_bit
-from dprisk.types import BoolArray, FloatArray, IntArray
+from dprisk.auditing.evidence.views import Form, Seen, Value, View, numbers_only, usual_length
+from dprisk.types import FloatArray, IntArray
 
 FEW_BINS, MANY_BINS, IN_A_BIN = 32, 512, 40
 PAIR_BINS, COARSE_BINS, MOST_COLUMNS, MOST_SUMMED = 16, 4, 8, 200
@@ -54,24 +61,18 @@ class Edges(Rule):
     high: float
     lowest: int
     highest: int
-    place: int | None = None  # of the entry
+    entry: Entry = WHOLE
 
     def answers(self, seen: Seen) -> IntArray:
-        numbers = column_of(seen, self.place)
-        if numbers is None:
-            return np.full(len(seen), -1)
+        numbers = self.entry.numbers(seen)
         return np.where(numbers > self.high, self.highest, np.where(numbers < self.low, self.lowest, -1))
 
     def groups(self, seen: Seen) -> IntArray:
-        return np.where(np.asarray(column_of(seen, self.place)) > self.high, 1, 0)
+        return np.where(self.entry.numbers(seen) > self.high, 1, 0)
 
     def words(self, seen: Seen) -> list[str]:
-        numbers = np.asarray(column_of(seen, self.place)).tolist()
-        return [self._told(number, output) for number, output in zip(numbers, seen.outputs, strict=True)]
-
-    def _told(self, number: float, output: Any) -> str:
-        what = "the output" if self.place is None else entry_name(output, self.place)
-        return f"{what} is above {self.high!r}" if number > self.high else f"{what} is below {self.low!r}"
+        above, below = f"{self.entry.name} is above {self.high!r}", f"{self.entry.name} is below {self.low!r}"
+        return [above if number > self.high else below for number in self.entry.numbers(seen).tolist()]
 
 
 class Verbatim(Lookup):
@@ -107,9 +108,8 @@ def rules(past: Past, known: Lookup, bar: Bar, low_bits: bool = True) -> Learned
         found["coarsely"] = looked_up(cut, past, bar)
     if (some := with_parts(past.seen.outputs)[-TRIED:]).size:
         found["parts"] = looked_up(Parts(telling_parts(past.seen.outputs[some], past.records[some])), past, bar)
-    columns = past.seen.entries
-    if columns is not None and len(columns):
-        found |= _joint(columns, past, bar, low_bits)
+    if length := usual_length(past.seen.outputs):
+        found |= _joint(entries(past.seen.outputs, length), past, bar, low_bits)
     return found
 
 
@@ -161,69 +161,58 @@ def _are_many(numbers: FloatArray) -> bool:
     return np.unique(numbers).size > DIVISOR
 
 
-def _edges(numbers: FloatArray, records: IntArray, place: int | None = None) -> Edges:
+def _edges(numbers: FloatArray, records: IntArray, entry: Entry = WHOLE) -> Edges:
     """Beyond the second record's largest number, and below the second's smallest."""
     low, high, lowest, highest = (ends[0] for ends in second_ends(numbers[None], records))
     (below,), (above,) = (in_decimals(np.array([end]))[0] if math.isfinite(end) else [end] for end in (low, high))
-    return Edges(float(min(below, low)), float(max(above, high)), int(lowest), int(highest), place)
+    return Edges(float(min(below, low)), float(max(above, high)), int(lowest), int(highest), entry)
 
 
-def _joint(columns: FloatArray, past: Past, bar: Bar, low_bits: bool) -> Learned:
+def _joint(named: list[Entry], past: Past, bar: Bar, low_bits: bool) -> Learned:
     """What entries tell: a weighted sum of all, one of them, how it lies on a grid, equal ones, and two together."""
     found: Learned = {}
+    length = len(named)
+    columns, numbers = past.seen.entries(length), numbers_only(past.seen.entries(length))
+    if length <= MOST_SUMMED and (direction := direction_of(numbers, past.records)) is not None:
+        sums = summed(columns, direction)
+        most = max(2, min(MANY_BINS, sums.size // IN_A_BIN))
+        found["weighted sum"] = looked_up(Bins(sums, most, direction), past, bar)
     some, records = columns[:, :TRIED], past.records[:TRIED]
-    is_numeric = _holds_numbers(past.seen)
-    if len(columns) <= MOST_SUMMED and (direction := direction_of(columns, past.records)) is not None:
-        direction[~is_numeric] = 0.0
-        numbers = np.asarray(summed(columns, direction))
-        most = max(2, min(MANY_BINS, numbers.size // IN_A_BIN))
-        found["weighted sum"] = looked_up(Bins(numbers, most, direction), past, bar)
     first, moved = _varying(some)[:MOST_COLUMNS].tolist(), shifted(some, records)
-    found["one entry"] = looked_up(OneColumn(columns, moved, FEW_BINS), past, bar, graded=False)
-    found |= _of_one_number(columns, np.flatnonzero(is_numeric), {*first, moved}, past, bar, low_bits)
-    if len(columns) > 1 and np.median(Repeats().tokens(past.seen.take(slice(TRIED)))) == 0:
-        found["equal entries"] = clear_or_alone(Repeats(), past, bar)
+    found["one entry"] = looked_up(OneColumn(named[moved], columns[moved], FEW_BINS), past, bar, graded=False)
+    found |= _of_one_number(numbers, named, {*first, moved}, past, bar, low_bits)
+    repeats = Repeats(length)
+    if np.median(repeats.tokens(past.seen.take(slice(TRIED)))) == 0:
+        found["equal entries"] = clear_or_alone(repeats, past, bar)
     pairs = list(combinations(first, 2))
     if pairs:
-        pairs += [correlated(some, records)] if MOST_COLUMNS < len(columns) <= MOST_SUMMED else []
+        pairs += [correlated(some, records)] if MOST_COLUMNS < length <= MOST_SUMMED else []
         places = {place: Bins(some[place], PAIR_BINS).places(some[place]) for place in {*chain.from_iterable(pairs)}}
-        best = _most_answered({pair: paired(places[pair[0]], places[pair[1]]) for pair in pairs}, records, bar)
-        found["two entries"] = looked_up(TwoColumns(columns, best, PAIR_BINS), past, bar)
+        one, two = _most_answered({pair: paired(places[pair[0]], places[pair[1]]) for pair in pairs}, records, bar)
+        both = TwoColumns((named[one], named[two]), (columns[one], columns[two]), PAIR_BINS)
+        found["two entries"] = looked_up(both, past, bar)
     return found
 
 
 def _of_one_number(
-    columns: FloatArray, numeric: IntArray, tried: set[int], past: Past, bar: Bar, low_bits: bool
+    numbers: FloatArray, named: list[Entry], tried: set[int], past: Past, bar: Bar, low_bits: bool
 ) -> Learned:
     """What one entry tells that is a number: beyond which ends it lies, and on which grid."""
-    found: Learned = {}
-    some, records = columns[:, :TRIED], past.records[:TRIED]
-    if numeric.size:
-        place = int(numeric[beyond(columns[numeric], past.records)])
-        found["edges of one entry"] = _edges(columns[place], past.records, place)
-    tried &= set(numeric.tolist())
-    if low_bits and (fine := [place for place in tried if not np.all(some[place] == np.floor(some[place]))]):
+    best = beyond(numbers, past.records)
+    found: Learned = {"edges of one entry": _edges(numbers[best], past.records, named[best])}
+    some, records = numbers[:, :TRIED], past.records[:TRIED]
+    if low_bits and (fine := [place for place in tried if np.any(some[place] != np.rint(some[place]))]):
         best = _most_answered({place: last_bit(some[place]) for place in fine}, records, bar)
-        found["low bits of one entry"] = clear_or_alone(LastBit(best), past, bar)
+        found["low bits of one entry"] = clear_or_alone(LastBit(named[best]), past, bar)
     if many := [place for place in tried if _are_many(some[place])]:
         best = _most_answered({place: remainders(some[place]) for place in many}, records, bar)
-        found["remainder of one entry"] = clear_or_alone(Remainder(best), past, bar)
+        found["remainder of one entry"] = clear_or_alone(Remainder(named[best]), past, bar)
     return found
 
 
 def _varying(columns: FloatArray) -> IntArray:
     """The places of entries that are not always the same, as the names in a dict are."""
     return np.flatnonzero((columns != columns[:, :1]).any(axis=1))
-
-
-def _holds_numbers(seen: Seen) -> BoolArray:
-    """Which entries are numbers, and no digests of something else, by the first output that has them all."""
-    count = len(np.asarray(seen.entries))
-    if seen.outputs.dtype.kind != "O":
-        return np.ones(count, dtype=bool)
-    tuples = (leaves(output) for output in seen.outputs if isinstance(output, tuple))
-    first = next(entries for entries in tuples if len(entries) == count)
-    return np.array([isinstance(entry, NUMBER) for entry in first])
 
 
 def _most_answered(tokens: Mapping[T, IntArray], records: IntArray, bar: Bar) -> T:

@@ -1,14 +1,73 @@
-"""Which entries of vectors tell records apart: one, a pair, or a weighted sum of all."""
+"""Which entries of vectors tell records apart: one, a pair, or a weighted sum of all; and what they are called."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
-from dprisk.types import FloatArray, IntArray
+from dprisk.auditing.evidence.numbers import leaves
+from dprisk.auditing.evidence.views import Seen, numbers_only
+from dprisk.types import AnyArray, FloatArray, IntArray
 
 TINY = 1e-15  # of a variance, beside which a smaller one is rounding
 SUMMED_RUNS = 20_000  # of vectors from which a direction is learned
 FEWEST_RUNS, MOST_CELLS = 2000, 1 << 21  # by which it is tried how telling the ends of each entry are
+
+NAMED_BY = 100  # outputs that have the same names in the same places
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of outputs that have `length` of them; of a length of 0 the output itself, if it is a number."""
+
+    name: str
+    place: int = 0
+    length: int = 0
+
+    def column(self, seen: Seen) -> FloatArray:
+        """The entry of each output, see `entries_of`."""
+        if self.length:
+            return np.asarray(seen.entries(self.length)[self.place])
+        return np.full(len(seen), np.nan) if seen.numbers is None else seen.numbers
+
+    def numbers(self, seen: Seen) -> FloatArray:
+        """The same where it is a number."""
+        return numbers_only(self.column(seen))
+
+    def of(self, example: Any) -> Any:
+        """The entry of one output."""
+        return (example.ravel() if isinstance(example, np.ndarray) else leaves(example))[self.place]
+
+
+WHOLE = Entry("the output")
+
+
+def entries(outputs: AnyArray, length: int) -> list[Entry]:
+    """All entries of outputs that have so many, called by the names before them where these are always the same."""
+    plain = [Entry(f"entry {place + 1}", place, length) for place in range(length)]
+    if outputs.dtype.kind != "O":
+        return plain
+    some = [output for output in outputs[: 2 * NAMED_BY] if isinstance(output, tuple) and len(leaves(output)) == length]
+    names = [set(found) for found in zip(*map(_names, some[:NAMED_BY]), strict=True)]
+    return [
+        Entry(name.pop(), entry.place, length) if len(name) == 1 else entry
+        for entry, name in zip(plain, names, strict=True)
+    ]
+
+
+def _names(value: tuple[Any, ...], name: str = "") -> Iterator[str]:
+    """A name for each of the leaves: what stands before it in a pair, or its number."""
+    for place, entry in enumerate(value, start=1):
+        here = f"{name}, entry {place}" if name else f"entry {place}"
+        if isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str):
+            key = f"{name}, {entry[0]!r}" if name else f"{entry[0]!r}"
+            yield f"the name {key}"
+            yield from _names(entry[1], key) if isinstance(entry[1], tuple) else (key,)
+        else:
+            yield from _names(entry, here) if isinstance(entry, tuple) else (here,)
 
 
 def shifted(columns: FloatArray, records: IntArray) -> int:

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from dprisk.auditing.code.outputs import shown
+from dprisk.auditing.evidence.entries import Entry
 from dprisk.auditing.evidence.numbers import leaves
 from dprisk.auditing.evidence.places import NOTHING, Ladder, quantiles
-from dprisk.auditing.evidence.views import Form, Seen, Value, View, digests, is_number, number_forms
+from dprisk.auditing.evidence.views import Form, Seen, Value, View, digests, is_number, number_forms, numbers_only
 from dprisk.types import AnyArray, FloatArray, IntArray
 
 PAIRED = 64  # more than there are places in either of a pair
@@ -45,8 +46,9 @@ class Bins(View):
         self._ladder = Ladder(self.edges)
 
     def tokens(self, seen: Seen) -> IntArray:
-        numbers = seen.numbers if self.direction is None else summed(seen.entries, self.direction)
-        return np.full(len(seen), NOTHING) if numbers is None else self.places(numbers)
+        if self.direction is not None:
+            return self.places(summed(seen.entries(self.direction.size), self.direction))
+        return np.full(len(seen), NOTHING) if seen.numbers is None else self.places(seen.numbers)
 
     def places(self, numbers: FloatArray) -> IntArray:
         """The bin of each number."""
@@ -73,17 +75,14 @@ class OneColumn(View):
 
     is_fixed = False
 
-    def __init__(self, columns: FloatArray, place: int, bins: int) -> None:
-        self.place, self.bins = place, Bins(columns[place], bins)
+    def __init__(self, entry: Entry, column: FloatArray, bins: int) -> None:
+        self.entry, self.bins = entry, Bins(column, bins)
 
     def tokens(self, seen: Seen) -> IntArray:
-        columns = seen.entries
-        if columns is None or len(columns) <= self.place:
-            return np.full(len(seen), NOTHING)
-        return self.bins.places(columns[self.place])
+        return self.bins.places(self.entry.column(seen))
 
     def words(self, token: int, example: Any) -> str:
-        return f"{entry_name(example, self.place)} is {_entry_words(self.bins, token, entries_in(example)[self.place])}"
+        return f"{self.entry.name} is {_entry_words(self.bins, token, self.entry.of(example))}"
 
 
 class TwoColumns(View):
@@ -91,24 +90,15 @@ class TwoColumns(View):
 
     is_fixed = False
 
-    def __init__(self, columns: FloatArray, places: tuple[int, int], bins: int) -> None:
-        self.places = places
-        self.bins = [Bins(columns[place], bins) for place in places]
+    def __init__(self, entries: tuple[Entry, Entry], columns: tuple[FloatArray, FloatArray], bins: int) -> None:
+        self.parts = [OneColumn(entry, column, bins) for entry, column in zip(entries, columns, strict=True)]
 
     def tokens(self, seen: Seen) -> IntArray:
-        columns = seen.entries
-        if columns is None or len(columns) <= max(self.places):
-            return np.full(len(seen), NOTHING)
-        one, two = (bins.places(columns[place]) for bins, place in zip(self.bins, self.places, strict=True))
+        one, two = (part.tokens(seen) for part in self.parts)
         return paired(one, two)
 
     def words(self, token: int, example: Any) -> str:
-        entries = entries_in(example)
-        parts = zip(self.places, self.bins, divmod(token, PAIRED), strict=True)
-        told = []
-        for place, bins, part in parts:
-            entry = entries[place]
-            told.append(f"{entry_name(example, place)} is {_entry_words(bins, part, entry)}")
+        told = [part.words(place, example) for part, place in zip(self.parts, divmod(token, PAIRED), strict=True)]
         return ", and ".join(told)
 
 
@@ -117,29 +107,18 @@ class Repeats(View):
 
     is_fixed = False
 
+    def __init__(self, length: int) -> None:
+        self.length = length
+
     def tokens(self, seen: Seen) -> IntArray:
-        columns = seen.entries
-        if columns is None:
-            return np.full(len(seen), NOTHING)
-        return np.asarray(np.count_nonzero(np.diff(np.sort(columns, axis=0), axis=0) == 0, axis=0))
+        ordered = np.sort(seen.entries(self.length), axis=0)
+        times = np.count_nonzero(ordered[1:] == ordered[:-1], axis=0)
+        return np.where(np.isnan(ordered).all(axis=0), NOTHING, times)
 
     def words(self, token: int, example: Any) -> str:
         if token == 0:
             return "no two entries of the output are equal"
         return f"{token} entr{'y' if token == 1 else 'ies'} of the output repeat{'s' * (token == 1)} another"
-
-
-def entries_in(example: Any) -> Any:
-    """The entries of an output as views count them: those of a matrix, or of tuples in a tuple, one after the other."""
-    return example.ravel() if isinstance(example, np.ndarray) else leaves(example)
-
-
-def entry_name(example: Any, place: int) -> str:
-    """What to call an entry: in a dict or a data class by the name before it, elsewhere by its number."""
-    entries = entries_in(example)
-    named = isinstance(example, tuple) and len(entries) > len(example) and place > 0
-    before = entries[place - 1] if named else None
-    return f"{before!r}" if isinstance(before, str) else f"entry {place + 1}"
 
 
 def _entry_words(bins: Bins, place: int, entry: Any) -> str:
@@ -222,16 +201,13 @@ def paired(one: IntArray, two: IntArray) -> IntArray:
     return np.where((one == NOTHING) | (two == NOTHING), NOTHING, one * PAIRED + two)
 
 
-def summed(columns: FloatArray | None, direction: FloatArray) -> FloatArray | None:
-    """The sums of entries with these weights; None if there are no such entries."""
-    if columns is None or len(columns) != direction.size:
-        return None
-    with np.errstate(invalid="ignore", over="ignore"):  # of entries that are not finite, which are left out below
-        sums = direction @ columns
-    usual = np.isfinite(sums)
-    if not usual.all():
-        sums[~usual] = direction @ np.where(np.isfinite(columns[:, ~usual]), columns[:, ~usual], 0.0)
-    return np.asarray(sums)
+def summed(columns: FloatArray, direction: FloatArray) -> FloatArray:
+    """The sums of entries with these weights, those left out that are no finite numbers; of none not a number."""
+    numbers = numbers_only(columns)
+    usual = np.isfinite(numbers)
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = direction @ (numbers if usual.all() else np.where(usual, numbers, 0.0))
+    return np.where(usual.any(axis=0), sums, np.nan)
 
 
 class Unusual(View):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import re
 import reprlib
 from collections import Counter
@@ -20,7 +21,8 @@ from dprisk.auditing.code.outputs import NUMBER, are_different
 from dprisk.errors import TargetError, fail
 from dprisk.types import AnyArray, FloatArray
 
-NUMERAL = re.compile(r"(?<![\w.])[-+]?\d{1,18}(?:\.\d+)?(?:[eE][-+]?\d+)?(?!\w)")  # no part of a word or a long name
+POWER = r"(?:[eE][-+]?\d+)?"
+NUMERAL = re.compile(rf"(?<![\w.])[-+]?(?:\d{{0,18}}\.\d+{POWER}|\d{{1,18}}{POWER}(?![\w.]))")  # and no part of a name
 
 
 def _moment(when: datetime) -> tuple[float]:
@@ -86,8 +88,11 @@ def numbers_in(value: Any) -> tuple[Any, ...]:
             found.append(leaf)
         elif isinstance(leaf, str):
             found += _read(leaf)
+        elif isinstance(leaf, frozenset):
+            found += sorted(numbers_in(tuple(leaf)))
         elif type(leaf) in OTHER_NUMBERS:
-            found += OTHER_NUMBERS[type(leaf)](leaf)
+            with contextlib.suppress(OverflowError):
+                found += OTHER_NUMBERS[type(leaf)](leaf)
     return tuple(found)
 
 
@@ -132,7 +137,7 @@ def as_numbers(values: list[Any], shape: tuple[int, ...]) -> FloatArray:
 
 def columns_of(outputs: AnyArray) -> Any:
     """The entries of the outputs one by one: rows, tables and so on are taken apart."""
-    return outputs.reshape(len(outputs), -1).T if outputs.ndim > 1 else [outputs]
+    return outputs.reshape(len(outputs), math.prod(outputs.shape[1:])).T if outputs.ndim > 1 else [outputs]
 
 
 def rows_of(outputs: AnyArray) -> FloatArray:

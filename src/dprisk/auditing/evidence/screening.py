@@ -14,7 +14,7 @@ import numpy as np
 from dprisk.auditing.code.target import Target
 from dprisk.auditing.evidence.fitted import Bins, coarse
 from dprisk.auditing.evidence.rules import Past, together
-from dprisk.auditing.evidence.views import Form, Seen, Value
+from dprisk.auditing.evidence.views import Form, Seen, Value, usual_length
 from dprisk.types import FloatArray, IntArray
 
 MOST_RECORDS, MOST_PAIRS = 64, 12  # that are left to be learned from
@@ -118,11 +118,10 @@ def _tables(past: Past) -> list[FloatArray]:
     """For each way of looking at outputs, how often each record gave what looks alike; a row a record."""
     seen = past.seen
     looks = [seen.tokens(Value()), seen.tokens(Form())]
-    numbers, columns = seen.numbers, seen.entries
-    if numbers is not None:
+    if (numbers := seen.numbers) is not None:
         looks.append(Bins(numbers, BINS).places(numbers))
-    if columns is not None:
-        looks += [Bins(column, BINS).places(column) for column in columns[:MOST_COLUMNS]]
+    if length := usual_length(seen.outputs):
+        looks += [Bins(column, BINS).places(column) for column in seen.entries(length)[:MOST_COLUMNS]]
     if (view := coarse(seen, BINS)) is not None:
         looks.append(view.tokens(seen))
     return [_counts(tokens, past.records, int(past.records.max()) + 1) for tokens in looks]

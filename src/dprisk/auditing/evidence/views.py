@@ -17,14 +17,16 @@ from typing import Any
 import numpy as np
 
 from dprisk.auditing.code.outputs import Failure, as_bytes, as_objects, different, shown
-from dprisk.auditing.evidence.numbers import columns_of, leaves, numbers_in
-from dprisk.auditing.evidence.places import MIXING, NOTHING
+from dprisk.auditing.evidence.numbers import columns_of, leaves
+from dprisk.auditing.evidence.places import MIXING
 from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
 
 FEW_BITS, ROWS = 32, 1 << 61  # entries that are True or False, which make one whole number together, counted from here
 MANY = 3  # odd entries of a row, beyond which they are not counted
 WIDER = 1 << 20  # more than any sum of counts of odd entries
 USUAL = "a float other than 0"
+BEYOND = 2.0**960  # more than numbers are, where entries that are none have their places
+LONGER = 1 << 30  # more than any form of an output of one number
 
 
 class Seen:
@@ -71,10 +73,12 @@ class Seen:
         found: FloatArray | None = self._once("numbers", lambda: numbers_of(self.outputs))
         return found
 
-    @property
-    def entries(self) -> FloatArray | None:
-        """The entries of the outputs, see `entries_of`."""
-        found: FloatArray | None = self._once("entries", lambda: entries_of(self.outputs))
+    def entries(self, length: int) -> FloatArray:
+        """The entries of outputs that have so many, see `entries_of`."""
+        if self._among is not None:
+            others, places = self._among
+            return others.entries(length)[:, places]
+        found: FloatArray = self._once(length, lambda: entries_of(self.outputs, length))
         return found
 
     def _once(self, name: Any, look: Callable[[], Any]) -> Any:
@@ -88,19 +92,18 @@ class Seen:
 
     @staticmethod
     def join(parts: Sequence[Seen]) -> Seen:
-        """One after the other, as if they had been looked at together.
-
-        The entries of objects are taken anew: how one is seen depends on the others.
-        """
+        """One after the other, as if they had been looked at together: how an output looks depends on it alone."""
         if len(parts) == 1:
             return parts[0]
-        kept = [view for view in (Value(), Form(), LowBits()) if any(type(view) in part._looks for part in parts)]
-        looks: dict[Any, Any] = {type(view): np.concatenate([part.tokens(view) for part in parts]) for view in kept}
-        kinds = {_row_kind(part.outputs) for part in parts}
-        for name in ("numbers", "entries") if len(kinds) == 1 and "O" not in kinds.pop()[0] else ():
-            found = [part._looks[name] for part in parts if part._looks.get(name) is not None]
-            if len(found) == len(parts):
-                looks[name] = np.concatenate(found, axis=-1)
+        known = dict.fromkeys(name for part in parts for name in part._looks)
+        looks: dict[Any, Any] = {}
+        for name in known:
+            if isinstance(name, type):
+                looks[name] = np.concatenate([part.tokens(name()) for part in parts])
+            elif isinstance(name, int):
+                looks[name] = np.concatenate([part.entries(name) for part in parts], axis=1)
+            elif name == "numbers" and all(part._looks.get(name) is not None for part in parts):
+                looks[name] = np.concatenate([part._looks[name] for part in parts])
         return Seen(joined([part.outputs for part in parts]), looks)
 
 
@@ -135,14 +138,7 @@ class Value(View):
 
     def tokens(self, seen: Seen) -> IntArray:
         outputs = seen.outputs
-        if outputs.dtype.kind not in "biuf":
-            return _by_kind(outputs, _bits, _digests)
-        if outputs.ndim == 1:
-            return _bits(outputs)
-        rows = outputs.reshape(len(outputs), -1)
-        if outputs.dtype.kind == "b" and rows.shape[1] <= FEW_BITS:
-            return _packed(rows)
-        return _mixed([_bits(column) for column in rows.T], len(outputs))
+        return _values(outputs) if outputs.dtype.kind in "biuf" else by_kind(outputs, _values, _digests)
 
     def words(self, token: int, example: Any) -> str:
         told = shown(example)
@@ -156,35 +152,10 @@ class Form(View):
 
     def tokens(self, seen: Seen) -> IntArray:
         outputs = seen.outputs
-        return number_forms(outputs) if outputs.dtype.kind in "biuf" else _by_kind(outputs, number_forms, _forms)
+        return number_forms(outputs) if outputs.dtype.kind in "biuf" else by_kind(outputs, number_forms, _forms)
 
     def words(self, token: int, example: Any) -> str:
         return f"the output {form_of(example)}"
-
-
-class LowBits(View):
-    """How fine the grid is that a number lies on: the exponent of its last bit that is set.
-
-    Floats of noise are added on a grid that depends on the number they are added to, so the last bits tell it
-    (Mironov 2012).
-    """
-
-    def tokens(self, seen: Seen) -> IntArray:
-        outputs = seen.outputs
-        if outputs.dtype.kind == "b":
-            return np.full(len(outputs), NOTHING)
-        if outputs.dtype.kind not in "iuf":
-            return _by_kind(outputs, last_bit, _finest)
-        finest = np.full(len(outputs), -NOTHING)
-        for column in columns_of(outputs):
-            places = last_bit(column)
-            finest = np.where(places == NOTHING, finest, np.minimum(finest, places))
-        return np.where(finest == -NOTHING, NOTHING, finest)
-
-    def words(self, token: int, example: Any) -> str:
-        if is_number(example):
-            return f"the output is an odd multiple of 2^{token}"
-        return f"the numbers of the output are multiples of 2^{token}, and not all of 2^{token + 1},"
 
 
 def numbers_of(outputs: AnyArray) -> FloatArray | None:
@@ -198,40 +169,53 @@ def numbers_of(outputs: AnyArray) -> FloatArray | None:
     return None if np.isnan(found).all() else found
 
 
-def entries_of(outputs: AnyArray) -> FloatArray | None:
-    """The entries of vectors, or of tuples of one length, at any depth, a row for each entry; None of others."""
+def usual_length(outputs: AnyArray) -> int:
+    """How many entries most outputs have, at any depth; 0 where most are no vectors or tuples of one length."""
     if outputs.dtype.kind in "biuf":
-        return None if outputs.ndim == 1 else np.asarray(columns_of(outputs), dtype=float)
-    values = [leaves(value) if isinstance(value, tuple) else value for value in outputs.tolist()]
-    lengths = Counter(len(value) for value in values if isinstance(value, tuple))
+        return math.prod(outputs.shape[1:]) if outputs.ndim > 1 else 0
+    lengths = Counter(len(leaves(value)) for value in outputs.tolist() if isinstance(value, tuple))
     length, count = lengths.most_common(1)[0] if lengths else (0, 0)
-    if length < 2 or count <= len(values) / 2:
-        return None
-    usual = [isinstance(value, tuple) and len(value) == length for value in values]
-    columns = [
-        _as_column([value[place] if fits else None for value, fits in zip(values, usual, strict=True)])
-        for place in range(length)
-    ]
-    return np.array(columns)
+    return length if length > 1 and count > len(outputs) / 2 else 0
+
+
+def entries_of(outputs: AnyArray, length: int) -> FloatArray:
+    """The entries of outputs that have so many, a row for each; not a number of outputs that have not.
+
+    What is no number stands beyond all that are, in a place of its own (`numbers_only` leaves it out).
+    """
+    if outputs.dtype.kind in "biuf":
+        columns = columns_of(outputs) if outputs.ndim > 1 else np.zeros((0, len(outputs)))
+        fits = len(columns) == length
+        return np.asarray(columns, dtype=float) if fits else np.full((length, len(outputs)), np.nan)
+    found = np.full((length, len(outputs)), np.nan)
+    values = [leaves(value) if isinstance(value, tuple) else () for value in outputs.tolist()]
+    usual = [place for place, value in enumerate(values) if len(value) == length]
+    for row, column in zip(found, zip(*[values[place] for place in usual], strict=True), strict=False):
+        row[usual] = _as_column(list(column))
+    return found
+
+
+def numbers_only(columns: FloatArray) -> FloatArray:
+    """Entries that are numbers, and not a number where they are something else."""
+    return columns if (usual := np.abs(columns) < BEYOND).all() else np.where(usual, columns, np.nan)
 
 
 def is_number(value: Any) -> bool:
     """Whether it is a float or a whole number of 64 bits."""
-    return _array_kind(value) != "O"
+    return not isinstance(value, tuple) and _array_kind(value) != "O"
 
 
-def _by_kind(
+def by_kind(
     outputs: AnyArray, of_numbers: Callable[[AnyArray], IntArray], of_others: Callable[[AnyArray], IntArray]
 ) -> IntArray:
-    """Tokens of objects: those that are floats, of any width, or whole numbers have the same as in an array of such."""
+    """Tokens of objects: numbers, and tuples of one kind of them, have the same as in an array of such."""
     values = outputs.astype(object)
-    if not _may_be_numbers(values):
-        return of_others(values)
-    kinds = np.fromiter(map(_array_kind, values), dtype="U3", count=len(values))
+    kinds = np.array([_array_kind(value) for value in values], dtype=object)
     found = np.empty(len(values), dtype=np.int64)
-    for kind in np.unique(kinds):
+    for kind in dict.fromkeys(kinds):
         mine = kinds == kind
-        found[mine] = of_others(values[mine]) if kind == "O" else of_numbers(values[mine].astype(kind))
+        alike = values[mine]
+        found[mine] = of_others(alike) if kind == "O" else of_numbers(np.array(alike.tolist(), dtype=kind.split()[0]))
     return found
 
 
@@ -240,13 +224,30 @@ def _may_be_numbers(values: Iterable[Any]) -> bool:
 
 
 def _array_kind(value: Any) -> str:
-    """The kind of array that outputs like this become: floats, whole numbers, or objects."""
+    """The kind of array that outputs like this become: floats, whole numbers, rows of them, or objects."""
     if isinstance(value, float):
         return "f8"
+    if isinstance(value, tuple):
+        return _row_of(value)
     if isinstance(value, np.floating):
         return str(value.dtype.str[1:])
     is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     return "i8" if is_whole and -(2**63) <= value < 2**63 else "O"
+
+
+def _row_of(value: tuple[Any, ...]) -> str:
+    """The kind of the rows that tuples like this become, and their shape; objects if they become none."""
+    kinds = {"b1" if type(leaf) is bool else _array_kind(leaf) for leaf in leaves(value)}
+    shape = _shape_of(value) if len(kinds) == 1 and "O" not in kinds else None
+    return "O" if shape is None else f"{kinds.pop()} {shape}"
+
+
+def _shape_of(value: Any) -> tuple[int, ...] | None:
+    """That of nested tuples all of which are as long as the others beside them; None of others."""
+    if not isinstance(value, tuple):
+        return ()
+    inner = set(map(_shape_of, value))
+    return (len(value), *shape) if len(inner) == 1 and (shape := inner.pop()) is not None else None
 
 
 def _forms(values: AnyArray) -> IntArray:
@@ -254,43 +255,31 @@ def _forms(values: AnyArray) -> IntArray:
 
 
 def _as_column(values: list[Any]) -> FloatArray:
-    """Numbers as they are; of anything else a number that depends on how it is written alone."""
-    kinds = set(map(type, values))
-    if kinds == {float}:
+    """Numbers as they are; anything else beyond them, at a place that depends on how it is written alone."""
+    if set(map(type, values)) == {float}:
         return np.array(values)
-    if kinds == {str} and len(set(values)) == 1:  # the names in a dict
-        return np.full(len(values), float(digests(values[:1])[0] >> 24))
-    if all(value is None or is_number(value) or isinstance(value, bool) for value in values):
-        return np.array([math.nan if value is None else float(value) for value in values])
-    return (digests(values) >> 24).astype(float)
+    is_told = [isinstance(value, bool) or is_number(value) for value in values]
+    column = np.array([float(value) if told else math.nan for value, told in zip(values, is_told, strict=True)])
+    others = [place for place, told in enumerate(is_told) if not told]
+    if others:
+        column[others] = (digests([values[place] for place in others]) >> 24) * BEYOND
+    return column
+
+
+def _values(outputs: AnyArray) -> IntArray:
+    """The tokens of numbers and of rows of them."""
+    if outputs.ndim == 1:
+        return _bits(outputs) if outputs.dtype.kind != "b" else _digests([False, True])[outputs.astype(np.int64)]
+    rows = outputs.reshape(len(outputs), math.prod(outputs.shape[1:]))
+    if outputs.dtype.kind == "b" and rows.shape[1] <= FEW_BITS:
+        return _packed(rows)
+    return _mixed([_bits(column) for column in rows.T], len(outputs))
 
 
 def _bits(column: AnyArray) -> IntArray:
     if column.dtype.kind == "f":
         return np.ascontiguousarray(column, dtype=np.float64).view(np.int64)
     return column.astype(np.int64)
-
-
-def _finest(values: AnyArray) -> IntArray:
-    """The exponent of the last bit that is set in any number of an output; `NOTHING` where there is none."""
-    held = [[number for number in numbers_in(value) if is_number(number)] for value in values]
-    found, owners = np.full(len(values), -NOTHING), np.repeat(np.arange(len(values)), list(map(len, held)))
-    places = last_bit(np.array([float(number) for some in held for number in some]))
-    some = places != NOTHING
-    np.minimum.at(found, owners[some], places[some])
-    return np.where(found == -NOTHING, NOTHING, found)
-
-
-def last_bit(column: AnyArray) -> IntArray:
-    """The exponent of the last bit that is set; `NOTHING` for 0 and what is no number."""
-    if column.dtype.kind in "iu":
-        size, shift = np.abs(column.astype(np.int64)), np.zeros(len(column), dtype=np.int64)
-    else:
-        usual = np.isfinite(column)
-        mantissa, exponent = np.frexp(np.where(usual, np.abs(column), 0.0).astype(float))
-        size, shift = (mantissa * 2.0**53).astype(np.int64), exponent.astype(np.int64) - 53
-    trailing = np.frexp((size & -size).astype(float))[1] - 1
-    return np.where(size == 0, NOTHING, shift + trailing)
 
 
 def _packed(rows: BoolArray) -> IntArray:
@@ -323,7 +312,9 @@ def _digests(values: Iterable[Any]) -> IntArray:
 def form_of(value: Any) -> str:
     """What kind of thing this is, as the end of a sentence."""
     if isinstance(value, np.ndarray):
-        return _row_form(value)
+        return _row_form(value) if value.dtype.kind == "f" else form_of(as_objects([value])[0])
+    if isinstance(value, tuple) and _array_kind(value).startswith("f"):
+        return _row_form(np.array(value))
     if isinstance(value, tuple):
         kinds = sorted({_kind_of(part) for part in value})
         each = "each " if len(kinds) == 1 < len(value) else ""
@@ -364,7 +355,8 @@ def _row_form(row: AnyArray) -> str:
         if times
     ]
     width = "" if row.dtype.kind != "f" or row.dtype == float else f" of type {row.dtype}"
-    return f"has {row.size} entries{width}, {' and '.join(told) or 'none of them NaN, infinite or zero'}"
+    entries = "1 entry" if row.size == 1 else f"{row.size} entries"
+    return f"has {entries}{width}, {' and '.join(told) or 'none of them NaN, infinite or zero'}"
 
 
 def _odd(numbers: AnyArray) -> list[int]:
@@ -377,14 +369,17 @@ def _odd(numbers: AnyArray) -> list[int]:
 
 
 def number_forms(outputs: AnyArray) -> IntArray:
-    """Whether whole or not, how wide a float is, and how many entries of each odd kind there are."""
+    """Whether whole or not, how wide a float is, the shape, and how many entries of each odd kind there are."""
+    shape = sum((size + 1) * 4099**place for place, size in enumerate(outputs.shape[1:])) % LONGER * LONGER
+    if outputs.dtype.kind == "b" and outputs.ndim == 1:
+        return np.full(len(outputs), _forms(np.array([True], dtype=object))[0])
     if outputs.dtype.kind != "f":
-        return np.full(len(outputs), -1)
-    width = 0 if outputs.dtype == float else outputs.dtype.itemsize * WIDER
+        return np.full(len(outputs), shape - (2 if outputs.dtype.kind == "b" else 1))
+    usual = shape + (0 if outputs.dtype == float else outputs.dtype.itemsize * WIDER)
     if outputs.ndim == 1 and np.isfinite(outputs).all() and outputs.all():
-        return np.full(len(outputs), width)
+        return np.full(len(outputs), usual)
     rows = outputs.reshape(len(outputs), math.prod(outputs.shape[1:]))
-    found = np.full(len(rows), width)
+    found = np.full(len(rows), usual)
     for row in np.flatnonzero((~np.isfinite(rows) | (rows == 0)).any(axis=1)):
         found[row] += sum(min(times, MANY) * (MANY + 1) ** place for place, times in enumerate(_odd(rows[row])))
     return found

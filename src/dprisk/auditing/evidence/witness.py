@@ -17,7 +17,7 @@ from dprisk.guarantees import ApproxDP
 
 SHOWN = 3  # outputs
 LUCK = 0.01  # chance of such counts under the claim, above which they show nothing
-FULL = re.compile(r"\d\.(?=[\d.]{15})")  # a float with all its digits
+FULL = 15  # digits of a float that was not rounded
 LAST_BITS = "The last bits of a float tell what noise was added to; round what is published."
 
 
@@ -52,7 +52,8 @@ class Witness:
         if not share > math.exp(min(claim.epsilon, 700.0)) * other + claim.delta:
             return False
         allowed = rate(claim.epsilon + math.log(self.runs / self.other_runs))  # the share of the record among both
-        return bool(betainc(self.times, self.other_times + 1, allowed) < LUCK)
+        beyond = self.times - claim.delta * self.runs
+        return bool(betainc(beyond, self.other_times + 1, allowed) < LUCK)
 
     def sentence(self) -> str:
         """In words."""
@@ -61,7 +62,9 @@ class Witness:
             f"{self.what[0].upper()}{self.what[1:]} {here}, and "
             f"in {_share(self.other_times, self.other_runs)} runs of record {self.other!r}."
         )
-        unrounded = self.attacker.startswith("low bits") and any(map(FULL.search, self.examples))
+        numbers = re.findall(r"[\d.]+", " ".join(self.examples))
+        digits = max((len(number.replace(".", "").lstrip("0")) for number in numbers), default=0)
+        unrounded = self.attacker.startswith("low bits") and "2^-" in self.what and digits >= FULL
         return f"{told} {LAST_BITS}" if unrounded else told
 
     def to_dict(self) -> dict[str, Any]:
@@ -89,6 +92,8 @@ def witness_of(attacker: str, rule: Rule, past: Past, records: Sequence[Any]) ->
     rivals = np.where(runs > 0, times, -1)
     rivals[record] = -1
     other = int(np.argmax(rivals))
+    if rivals[other] < 0:
+        return None  # nobody else was run
     few = past.seen.take(among[:SHOWN])
     return Witness(
         attacker=attacker,
