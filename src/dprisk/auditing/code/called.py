@@ -107,9 +107,9 @@ class CodeTarget(Target):
                 else:
                     results = map(function, given, *more)
                     outputs = self._each(itertools.islice(results, 1), part[:1], numbers[: start + 1], seed)
-                    first = as_outputs(outputs)
+                    first = _snapshot(outputs)
                     outputs += self._each(results, part[1:], numbers[: start + len(part)], seed)
-                    self._require_kept(first, outputs[:1])
+                    self._require_kept(first, _snapshot(outputs[:1]))
                 yield as_outputs(outputs)
 
     def _each(self, results: Iterator[Any], chosen: list[Any], numbers: IntArray, seed: int) -> list[Any]:
@@ -129,13 +129,10 @@ class CodeTarget(Target):
             raise self._failed(problem, chosen[-missing], numbers[: numbers.size - missing + 1], seed) from problem
         return outputs
 
-    def _require_kept(self, before: AnyArray, after: list[Any]) -> None:
+    def _require_kept(self, before: tuple[bytes, str], after: tuple[bytes, str]) -> None:
         """Refuse code whose earlier output has become another one: all of them would be that of the last run."""
-        if not after or is_simple(after[0]):
-            return
-        one, other = before.tolist(), as_outputs(after).tolist()
-        if as_bytes(one) != as_bytes(other):
-            what = f"It returned {reprlib.repr(one[0])}, which later was {reprlib.repr(other[0])}"
+        if before[0] != after[0]:
+            what = f"It returned {before[1]}, which later was {after[1]}"
             remedy = "Return a copy; in Python as_target(..., post=copy.deepcopy) makes one."
             fail(f"{self.name} writes into what it returned. {what}. {remedy}", TargetError)
 
@@ -254,6 +251,14 @@ class _Then:
 
     def __call__(self, record: Any) -> Any:
         return self.second(self.first(record))
+
+
+def _snapshot(outputs: list[Any]) -> tuple[bytes, str]:
+    """What an output is by now, and as it is shown; nothing of one that nobody can change, or of none."""
+    if not outputs or is_simple(outputs[0]):
+        return b"", ""
+    plain = type(outputs[0]) in (list, dict) and is_flat(outputs[0])
+    return as_bytes(outputs if plain else as_outputs(outputs).tolist()), reprlib.repr(outputs[0])
 
 
 def _as_batch(chosen: list[Any]) -> Any:

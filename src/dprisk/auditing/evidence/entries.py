@@ -30,12 +30,13 @@ class Entry:
     def column(self, seen: Seen) -> FloatArray:
         """The entry of each output, see `entries_of`."""
         if self.length:
-            return np.asarray(seen.entries(self.length)[self.place])
+            return seen.entry(self.length, self.place)
         return np.full(len(seen), np.nan) if seen.numbers is None else seen.numbers
 
     def numbers(self, seen: Seen) -> FloatArray:
         """The same where it is a number."""
-        return numbers_only(self.column(seen))
+        column = self.column(seen)
+        return column if seen.outputs.dtype.kind in "biu" else numbers_only(column)
 
     def of(self, example: Any) -> Any:
         """The entry of one output."""

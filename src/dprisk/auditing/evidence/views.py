@@ -75,11 +75,21 @@ class Seen:
 
     def entries(self, length: int) -> FloatArray:
         """The entries of outputs that have so many, see `entries_of`."""
+        found: FloatArray = self._once(length, lambda: self._entries(length))
+        return found
+
+    def _entries(self, length: int) -> FloatArray:
         if self._among is not None:
             others, places = self._among
             return others.entries(length)[:, places]
-        found: FloatArray = self._once(length, lambda: entries_of(self.outputs, length))
-        return found
+        return entries_of(self.outputs, length)
+
+    def entry(self, length: int, place: int) -> FloatArray:
+        """One of them; where they are some among others, no more than that is taken from there."""
+        if self._among is not None and length not in self._looks:
+            others, places = self._among
+            return np.asarray(others.entry(length, place)[places])
+        return np.asarray(self.entries(length)[place])
 
     def _once(self, name: Any, look: Callable[[], Any]) -> Any:
         if name not in self._looks:
