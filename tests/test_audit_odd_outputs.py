@@ -385,7 +385,7 @@ class Told:
 
 
 class Failed(Told):
-    pass
+    """The same, and another class."""
 
 
 LEAKS: dict[str, Callable[..., Any]] = {
@@ -453,8 +453,10 @@ def test_an_end_of_iteration_is_a_failure_like_any_other(chance: float, batch: b
         lambda record, rng: (10**5000 + int(rng.integers(5)), "a"),
         lambda record, rng: Decimal("sNaN") if rng.random() < 0.1 else Decimal(int(rng.integers(5))),
         lambda record, rng: (round(rng.normal(), 2), 1e308 * round(rng.random(), 2)),
+        lambda record, rng: [1e300 * rng.normal() for _ in range(10)],
+        lambda record, rng: {name: round(rng.normal(), 2) for name in "abcdef"} | {"who": "xyz"[rng.integers(3)]},
     ],
-    ids=["digits", "a long number", "the same in a tuple", "a signalling NaN", "large floats"],
+    ids=["digits", "a long number", "the same in a tuple", "a signalling NaN", "large floats", "many", "many names"],
 )
 def test_odd_numbers_are_no_trouble(code: Callable[..., Any]) -> None:
     assert audit(code, 1.0, records=2, runs=2000, seed=1).verdict != "violated"

@@ -186,7 +186,7 @@ def _joint(named: list[Entry], past: Past, bar: Bar, low_bits: bool) -> Learned:
         found["equal entries"] = clear_or_alone(repeats, past, bar)
     pairs = list(combinations(first, 2))
     if pairs:
-        pairs += [correlated(some, records)] if MOST_COLUMNS < length <= MOST_SUMMED else []
+        pairs += [correlated(numbers[:, :TRIED], records)] if MOST_COLUMNS < length <= MOST_SUMMED else []
         places = {place: Bins(some[place], PAIR_BINS).places(some[place]) for place in {*chain.from_iterable(pairs)}}
         one, two = _most_answered({pair: paired(places[pair[0]], places[pair[1]]) for pair in pairs}, records, bar)
         both = TwoColumns((named[one], named[two]), (columns[one], columns[two]), PAIR_BINS)

@@ -15,7 +15,6 @@ from dprisk.types import AnyArray, FloatArray, IntArray
 TINY = 1e-15  # of a variance, beside which a smaller one is rounding
 SUMMED_RUNS = 20_000  # of vectors from which a direction is learned
 FEWEST_RUNS, MOST_CELLS = 2000, 1 << 21  # by which it is tried how telling the ends of each entry are
-
 NAMED_BY = 100  # outputs that have the same names in the same places
 
 
@@ -74,17 +73,22 @@ def _names(value: tuple[Any, ...], name: str = "") -> Iterator[str]:
 def shifted(columns: FloatArray, records: IntArray) -> int:
     """The entry whose mean differs most from record to record, beside its spread."""
     known, codes = np.unique(records, return_inverse=True)
-    finite = np.where(np.isfinite(columns), columns, 0.0)
-    rows = finite / np.maximum(np.abs(finite).max(axis=1, keepdims=True), np.finfo(float).tiny)  # between -1 and 1
+    rows = _scaled(columns)
     times = np.maximum(1, np.bincount(codes))
     means = np.array([np.bincount(codes, row, minlength=known.size) / times for row in rows])
     spread = np.array([(row - mean[codes]).std() for row, mean in zip(rows, means, strict=True)])
     return int(np.argmax(np.ptp(means, axis=1) / np.maximum(spread, TINY)))
 
 
+def _scaled(columns: FloatArray) -> FloatArray:
+    """Between -1 and 1, so that nothing overflows; 0 for what is not finite."""
+    finite = np.where(np.isfinite(columns), columns, 0.0)
+    return np.asarray(finite / np.maximum(np.abs(finite).max(axis=1, keepdims=True), np.finfo(float).tiny))
+
+
 def correlated(columns: FloatArray, records: IntArray) -> tuple[int, int]:
     """The pair of entries whose correlation differs most between some record and all runs."""
-    finite = np.where(np.isfinite(columns), columns, 0.0)
+    finite = _scaled(columns)
 
     def correlations(rows: FloatArray) -> FloatArray:
         centred = rows - rows.mean(axis=1, keepdims=True)
