@@ -129,10 +129,10 @@ class CodeTarget(Target):
             raise self._failed(problem, chosen[-missing], numbers[: numbers.size - missing + 1], seed) from problem
         return outputs
 
-    def _require_kept(self, before: tuple[bytes, str], after: tuple[bytes, str]) -> None:
+    def _require_kept(self, before: list[Any], after: list[Any]) -> None:
         """Refuse code whose earlier output has become another one: all of them would be that of the last run."""
-        if before[0] != after[0]:
-            what = f"It returned {before[1]}, which later was {after[1]}"
+        if list(map(_held, before)) != list(map(_held, after)):
+            what = f"It returned {reprlib.repr(before[0])}, which later was {reprlib.repr(after[0])}"
             remedy = "Return a copy; in Python as_target(..., post=copy.deepcopy) makes one."
             fail(f"{self.name} writes into what it returned. {what}. {remedy}", TargetError)
 
@@ -253,12 +253,17 @@ class _Then:
         return self.second(self.first(record))
 
 
-def _snapshot(outputs: list[Any]) -> tuple[bytes, str]:
-    """What an output is by now, and as it is shown; nothing of one that nobody can change, or of none."""
-    if not outputs or is_simple(outputs[0]):
-        return b"", ""
-    plain = type(outputs[0]) in (list, dict) and is_flat(outputs[0])
-    return as_bytes(outputs if plain else as_outputs(outputs).tolist()), reprlib.repr(outputs[0])
+def _snapshot(outputs: list[Any]) -> list[Any]:
+    """A copy of an output as it is by now; none if nobody can change it."""
+    return [
+        copy(output) if is_flat(output) else as_outputs([output]).tolist()[0]
+        for output in outputs
+        if not is_simple(output)
+    ]
+
+
+def _held(output: Any) -> bytes:
+    return output.tobytes() if isinstance(output, np.ndarray) else as_bytes(output)
 
 
 def _as_batch(chosen: list[Any]) -> Any:

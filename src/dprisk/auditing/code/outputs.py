@@ -135,9 +135,11 @@ def _bits(values: list[list[Any]]) -> AnyArray | None:
         return None
     with contextlib.suppress(ValueError):  # what cannot be marshalled, and unequal lengths
         rows = np.frombuffer(marshal.dumps(values, 2), np.uint8, offset=_HEAD).reshape(len(values), -1)
-        heads, entries = rows[:, :_HEAD], rows[:, _HEAD:]
-        is_true = entries == ord("T")
-        if (heads == heads[0]).all() and (is_true | (entries == ord("F"))).all():
+        only_false = rows[0].copy()
+        only_false[_HEAD:] = ord("F")
+        apart = rows ^ only_false
+        is_true = apart[:, _HEAD:] == ord("T") ^ ord("F")
+        if np.count_nonzero(apart) == np.count_nonzero(is_true):  # nothing else is other than that
             return np.asarray(is_true)
     return None
 

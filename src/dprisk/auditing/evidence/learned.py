@@ -8,6 +8,7 @@ Unless told, an audit tries the first two and keeps what promises more on pilot 
 from __future__ import annotations
 
 import copy
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dprisk.auditing.code.outputs import as_objects, sortable
-from dprisk.auditing.evidence.design import Scorer
+from dprisk.auditing.evidence.design import Scorer, leads
 from dprisk.auditing.evidence.numbers import as_numbers, columns_of, rows_of
 from dprisk.auditing.evidence.places import Ladder, quantiles
 from dprisk.errors import ParameterError, TargetError, fail, require
@@ -33,6 +34,7 @@ REACH = 3.0  # of a kernel, in standard deviations, times n^(-1/(d+4))
 CELLS = 1 << 20  # distances that are held at once
 FARTHEST = 1e30  # a coordinate beyond which kernels do not reach, and where fourth powers of squares overflow
 HUGE = 1e100  # a number beyond which squares overflow
+WAYS_EACH = 8  # ways to look for each output, beyond which a table of all of them takes longer
 LEAST = 1e-12  # probability that a classifier is taken to mean at least
 
 
@@ -139,9 +141,30 @@ class FrequencyScorer(_Learned):
         self.columns = [_Frequencies(column, codes, self.known.size, smooth) for column in columns_of(outputs)]
 
     def scores(self, outputs: Any, records: IntArray) -> FloatArray:
-        total, places = np.zeros((records.size, len(outputs))), self._places(records)
-        for column, known in zip(columns_of(self._alike(outputs)), self.columns, strict=True):
-            total += known.logs(column, places)
+        return self._total(self._codes(outputs), len(outputs), records)
+
+    def leads(self, outputs: Any, records: IntArray) -> tuple[IntArray, FloatArray]:
+        """As from the scores; where outputs can look in few ways only, each way is scored once."""
+        ways = tuple(column.table.shape[1] for column in self.columns)
+        if not ways or math.prod(ways) > WAYS_EACH * len(outputs):
+            return super().leads(outputs, records)
+        look = np.ravel_multi_index(self._codes(outputs), ways)
+        there = np.bincount(look) > 0
+        some = np.flatnonzero(there)
+        best, lead = leads(self._total(np.unravel_index(some, ways), some.size, records))
+        place = (np.cumsum(there) - 1)[look]
+        return best[place], lead[place]
+
+    def _codes(self, outputs: Any) -> tuple[IntArray, ...]:
+        """How each output looks, column by column."""
+        columns = columns_of(self._alike(outputs))
+        return tuple(known.codes(column) for column, known in zip(columns, self.columns, strict=True))
+
+    def _total(self, codes: tuple[IntArray, ...], count: int, records: IntArray) -> FloatArray:
+        """The scores of so many outputs that look so."""
+        total, places = np.zeros((records.size, count)), self._places(records)
+        for known, code in zip(self.columns, codes, strict=True):
+            total += known.table[places].take(code, axis=1)
         return total.T
 
     def describe(self) -> str:
@@ -241,20 +264,19 @@ class _Frequencies:
             self.edges = Ladder(quantiles(array, bins))
         count = self.values.size + 1 if self.edges is None else len(self.edges) + 1 + len(_ODD)
         table = np.zeros((size, count))
-        np.add.at(table, (records, self._codes(array)), 1.0)
+        np.add.at(table, (records, self.codes(array)), 1.0)
         if self.edges is not None and smooth:
             table = _smoothed(table, len(self.edges) + 1) + SMOOTHING / count
         else:
             table += SMOOTHING
         self.table: FloatArray = np.log(table / table.sum(axis=1, keepdims=True))
 
-    def logs(self, values: Any, records: IntArray) -> FloatArray:
-        """The log of how often each of these records gave each value, records x values."""
-        return np.asarray(self.table[records].take(self._codes(sortable(values)), axis=1))
-
-    def _codes(self, array: AnyArray) -> IntArray:
+    def codes(self, values: Any) -> IntArray:
         """The column of each value; the last is for values that were not there to learn from."""
+        array = sortable(values)
         if self.edges is None:
+            if array.dtype == self.values.dtype == bool and self.values.size == 2:
+                return array.astype(np.int64)
             place = np.minimum(np.searchsorted(self.values, array), self.values.size - 1)
             near = self.values[place]
             same = (near == array) | ((near != near) & (array != array))  # not a number is the same as itself here

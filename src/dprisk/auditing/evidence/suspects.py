@@ -139,7 +139,8 @@ def _distant_pairs(scorer: KnownScorer, rng: np.random.Generator) -> list[IntArr
     every = np.unique(np.linspace(0, scorer.mechanism.size - 1, MOST_RECORDS).astype(np.int64))
     trial = np.repeat(every, PAIR_RUNS)
     scores = np.maximum(scorer.scores(scorer.mechanism.sample(trial, rng), every), -CERTAIN)
-    return [every[places] for places in _suspects(scores, trial, every)[1 : 1 + PAIRS]]
+    runs = np.split(np.arange(trial.size), every.size)
+    return [every[places] for places in _suspects(scores, runs)[1 : 1 + PAIRS]]
 
 
 def pilot_past(target: Target, wanted: Wanted, rng: np.random.Generator, settled: bool = False) -> Past:
@@ -213,10 +214,10 @@ def _tried(
     The folds differ in how far leads go, so a margin is the same quantile of the leads in each.
     """
     found = [(-1.0, Design(every, ANY_LEAD, scorer))]
-    for places in _suspects(scores, records, every):
-        universe = every[places]
-        mine = np.isin(records, universe)
-        guess, lead = leads(scores[mine][:, places])
+    runs = [np.flatnonzero(records == record) for record in every]
+    for places in _suspects(scores, runs):
+        universe, mine = every[places], np.concatenate([runs[place] for place in places])
+        guess, lead = leads(scores[mine[:, None], places])
         right, part = universe[guess] == records[mine], fold[mine]
         margins = np.unique([_quantiles(lead[part == number]) for number in range(FOLDS)], axis=1)
         margins = margins[:, np.isfinite(margins[0])]
@@ -240,16 +241,20 @@ def _reaching(lead: FloatArray, fold: IntArray, margins: FloatArray) -> IntArray
     return np.asarray(np.sum(beyond, axis=0))
 
 
-def _suspects(scores: FloatArray, trial: IntArray, every: IntArray) -> list[IntArray]:
-    """Places in `every` worth a try: all, and of several pairs those told apart best, most different scores first."""
+def _suspects(scores: FloatArray, runs: list[IntArray]) -> list[IntArray]:
+    """Numbers of records worth a try: all, and of several pairs those told apart best, most different scores first.
+
+    `runs` are the places of the scores of each record's own runs.
+    """
+    every = np.arange(len(runs))
     if every.size == 2:
-        return [np.arange(2)]
-    means = np.array([scores[trial == record].mean(axis=0) for record in every])
+        return [every]
+    means = np.array([scores[mine].mean(axis=0) for mine in runs])
     own = np.diagonal(means)
     apart = own[:, None] + own - means - means.T
     pairs = np.argwhere(np.triu(np.ones_like(apart), 1) > 0)
     order = np.argsort(-apart[pairs[:, 0], pairs[:, 1]], kind="stable")[:16]
-    return [np.arange(every.size), *pairs[order]]
+    return [every, *pairs[order]]
 
 
 def _quantiles(lead: FloatArray) -> FloatArray:

@@ -105,16 +105,16 @@ class Seen:
         """One after the other, as if they had been looked at together: how an output looks depends on it alone."""
         if len(parts) == 1:
             return parts[0]
-        known = dict.fromkeys(name for part in parts for name in part._looks)
+        outputs = joined([part.outputs for part in parts])
         looks: dict[Any, Any] = {}
-        for name in known:
+        for name in dict.fromkeys(name for part in parts for name in part._looks):
             if isinstance(name, type):
                 looks[name] = np.concatenate([part.tokens(name()) for part in parts])
-            elif isinstance(name, int):
+            elif isinstance(name, int) and outputs.dtype.kind == "O":  # of an array they are quickly had again
                 looks[name] = np.concatenate([part.entries(name) for part in parts], axis=1)
             elif name == "numbers" and all(part._looks.get(name) is not None for part in parts):
                 looks[name] = np.concatenate([part._looks[name] for part in parts])
-        return Seen(joined([part.outputs for part in parts]), looks)
+        return Seen(outputs, looks)
 
 
 def joined(parts: Sequence[AnyArray]) -> AnyArray:
