@@ -57,6 +57,39 @@ def lead(scorer: Scorer, outputs: Any) -> FloatArray:
     return np.asarray(scores[:, 1] - scores[:, 0])
 
 
+# --- frequencies ---
+
+
+def _bits(rng: Rng, count: int, chances: list[float]) -> Any:
+    return rng.random((count, len(chances))) < chances
+
+
+LOOKS: dict[str, Callable[[Rng, int], Any]] = {
+    "bits": lambda rng, count: _bits(rng, count, [0.3, 0.5, 0.9]),
+    "bits that were always set": lambda rng, count: _bits(rng, count, [1.0, 0.5] if count > 500 else [0.5, 0.5]),
+    "bits that were never set": lambda rng, count: _bits(rng, count, [0.0, 0.5] if count > 500 else [0.5, 0.5]),
+    "one bit": lambda rng, count: rng.random(count) < 0.3,
+    "whole numbers, some of them new": lambda rng, count: rng.integers(5 if count > 500 else 9, size=count),
+    "floats, some of them odd": lambda rng, count: np.where(rng.random(count) < 0.1, np.nan, rng.normal(size=count)),
+    "rows of floats": lambda rng, count: rng.normal(size=(count, 3)),
+    "texts": lambda rng, count: np.array([f"v{n}" for n in rng.integers(4, size=count)], dtype=object),
+    "rows of nothing": lambda rng, count: np.zeros((count, 0)),
+    "objects where there were bits": lambda rng, count: (
+        _bits(rng, count, [0.5, 0.5]) if count > 500 else np.array([None, (True, False)] * (count // 2), dtype=object)
+    ),
+}
+
+
+@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
+@pytest.mark.parametrize("count", [2, 400])
+def test_outputs_that_look_alike_are_scored_once_and_all_the_same(look: Callable[[Rng, int], Any], count: int) -> None:
+    rng = np.random.default_rng(4)
+    scorer = FrequencyScorer(look(rng, 900), rng.integers(3, size=900))
+    outputs, suspects = look(rng, count), np.array([2, 0, 1])
+    for mine, plain in zip(scorer.leads(outputs, suspects), Scorer.leads(scorer, outputs, suspects), strict=True):
+        np.testing.assert_array_equal(mine, plain)
+
+
 # --- kernels ---
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dprisk.auditing.evidence.numbers import leaves
+from dprisk.auditing.evidence.places import in_order
 from dprisk.auditing.evidence.views import Seen, numbers_only
 from dprisk.types import AnyArray, FloatArray, IntArray
 
@@ -125,7 +126,7 @@ def direction_of(columns: FloatArray, records: IntArray) -> FloatArray | None:
 
 def second_ends(columns: FloatArray, records: IntArray) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
     """For each column the second record's smallest and largest number, and the records that go beyond them."""
-    order = np.argsort(records, kind="stable")
+    order = in_order(records)
     known, starts = np.unique(records[order], return_index=True)
     if known.size < 2:
         none = np.full(len(columns), -1)

@@ -148,12 +148,18 @@ class FrequencyScorer(_Learned):
         ways = tuple(column.table.shape[1] for column in self.columns)
         if not ways or math.prod(ways) > WAYS_EACH * len(outputs):
             return super().leads(outputs, records)
-        look = np.ravel_multi_index(self._codes(outputs), ways)
+        look = self._look(outputs, ways)
         there = np.bincount(look) > 0
         some = np.flatnonzero(there)
         best, lead = leads(self._total(np.unravel_index(some, ways), some.size, records))
         place = (np.cumsum(there) - 1)[look]
         return best[place], lead[place]
+
+    def _look(self, outputs: Any, ways: tuple[int, ...]) -> IntArray:
+        """How each output looks, as one number."""
+        if outputs.dtype == bool and outputs.shape[1:] == self.shape and all(known.are_bits for known in self.columns):
+            return (rows_of(outputs) @ [math.prod(ways[place + 1 :]) for place in range(len(ways))]).astype(np.int64)
+        return np.ravel_multi_index(self._codes(outputs), ways)
 
     def _codes(self, outputs: Any) -> tuple[IntArray, ...]:
         """How each output looks, column by column."""
@@ -262,6 +268,7 @@ class _Frequencies:
             finite = int(np.count_nonzero(np.isfinite(array)))
             bins = SMOOTH_BINS if smooth else min(MOST_BINS, max(FEWEST_BINS, finite // IN_A_BIN))
             self.edges = Ladder(quantiles(array, bins))
+        self.are_bits = array.dtype == bool and not self.values[0]  # which stand in the columns 0 and 1
         count = self.values.size + 1 if self.edges is None else len(self.edges) + 1 + len(_ODD)
         table = np.zeros((size, count))
         np.add.at(table, (records, self.codes(array)), 1.0)
@@ -275,7 +282,7 @@ class _Frequencies:
         """The column of each value; the last is for values that were not there to learn from."""
         array = sortable(values)
         if self.edges is None:
-            if array.dtype == self.values.dtype == bool and self.values.size == 2:
+            if self.are_bits and array.dtype == bool:
                 return array.astype(np.int64)
             place = np.minimum(np.searchsorted(self.values, array), self.values.size - 1)
             near = self.values[place]

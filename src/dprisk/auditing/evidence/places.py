@@ -99,6 +99,11 @@ class Directory:
         return (np.ascontiguousarray(tokens).view(np.uint64) * MIXING >> self._shift).view(np.int64)
 
 
+def in_order(codes: IntArray) -> IntArray:
+    """The places of small whole numbers in their order, equal ones one after the other; few bits are sorted sooner."""
+    return np.argsort(codes.astype(np.min_scalar_type(int(codes.max(initial=0)))), kind="stable")
+
+
 def counted(tokens: IntArray, records: IntArray) -> Counted:
     """Tokens seen at least twice, the record that showed each most often, how often, and how often others did."""
     there = np.bincount(records) > 0

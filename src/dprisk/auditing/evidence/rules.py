@@ -11,7 +11,7 @@ from functools import cache, cached_property
 import numpy as np
 
 from dprisk.auditing.certify.counts import rate
-from dprisk.auditing.evidence.places import Counted, Directory, counted
+from dprisk.auditing.evidence.places import Counted, Directory, counted, in_order
 from dprisk.auditing.evidence.views import Seen, View
 from dprisk.types import BoolArray, FloatArray, IntArray
 
@@ -48,8 +48,7 @@ class Past:
         most = np.sort(times[suspects])[(suspects.size - 1) // 2]
         if most == 0 or times.max() <= EVENLY * most:
             return mine
-        few_bits = np.min_scalar_type(times.size)  # which are sorted sooner
-        order = np.argsort(mine.records.astype(few_bits), kind="stable")
+        order = in_order(mine.records)
         rank = np.empty(order.size, dtype=np.int64)
         rank[order] = np.arange(order.size) - np.repeat(np.cumsum(times) - times, times)
         kept = rank < most
