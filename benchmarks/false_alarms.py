@@ -102,6 +102,11 @@ def in_a_dict(records: IntArray, rng: np.random.Generator) -> list[dict[str, Any
     return [{"mean": mean, "n": n} for mean, n in zip(last_bits(records, rng).tolist(), counts, strict=True)]
 
 
+def one_behind(records: IntArray, rng: np.random.Generator) -> IntArray:
+    """Tells of each record one run later, and nothing of its own."""
+    return flipped(np.roll(records, 1), rng)
+
+
 def first_of_three(counts: Sequence[int], rng: np.random.Generator) -> int:
     return counts[0] + int(rng.geometric(1 - math.exp(-1))) - int(rng.geometric(1 - math.exp(-1)))
 
@@ -232,7 +237,7 @@ def from_a_file(setting: Setting, seed: int) -> Alarms:
 
 def settings() -> Iterator[Setting]:
     delta = ApproxDP(1.0, 0.05)
-    plain = (flipped, geometric, on_a_grid, rows, two_bits, text, odd_forms, last_bits, in_a_dict)
+    plain = (flipped, geometric, on_a_grid, rows, two_bits, text, odd_forms, last_bits, in_a_dict, one_behind)
     for run in (once, watched):
         how = run.__name__
         yield from (Setting(f"{how}: {code.__name__}", run, code) for code in plain)

@@ -41,7 +41,7 @@ from dprisk.auditing.evidence.fitted import (
 )
 from dprisk.auditing.evidence.grids import DIVISOR, LastBit, LowBits, Remainder, last_bit, remainders
 from dprisk.auditing.evidence.places import counted
-from dprisk.auditing.evidence.rules import DOUBTS, Bar, Lookup, Past, Rule, by_luck, clear_or_alone, looked_up
+from dprisk.auditing.evidence.rules import BEFORE, DOUBTS, Bar, Lookup, Past, Rule, by_luck, clear_or_alone, looked_up
 from dprisk.auditing.evidence.views import Form, Seen, Value, View, numbers_only, usual_length
 from dprisk.types import FloatArray, IntArray
 
@@ -126,6 +126,16 @@ def rules_for_two(past: Past, bar: Bar) -> Learned:
     """Rules that tell two records apart, of whom one may be ruled out by what several others show as well."""
     views: dict[str, View] = {"value": Value(), "form": Form()}
     return {f"{name}, of two": clear_or_alone(view, past, bar) for name, view in views.items()}
+
+
+def rules_for_earlier(past: Past, known: Lookup, bar: Bar) -> Learned:
+    """Rules that name the record of the run before, of which code tells nothing that keeps nothing."""
+    found: Learned = {"value": clear_or_alone(Value(), past, bar)}
+    if known.known.size:
+        found["verbatim"] = known
+    if (numbers := past.seen.numbers) is not None:
+        found["wide bins"] = looked_up(Bins(numbers, FEW_BINS), past, bar, graded=False)
+    return {f"{name}{BEFORE}": rule for name, rule in found.items()}
 
 
 def _quick_views(seen: Seen, low_bits: bool) -> dict[str, View]:

@@ -15,7 +15,16 @@ import numpy as np
 
 from dprisk.auditing.certify.counts import Counts
 from dprisk.auditing.certify.portfolio import Answers
-from dprisk.auditing.evidence.attackers import Learned, Verbatim, by_name, quick_rules, rules, rules_for_two, verbatim
+from dprisk.auditing.evidence.attackers import (
+    Learned,
+    Verbatim,
+    by_name,
+    quick_rules,
+    rules,
+    rules_for_earlier,
+    rules_for_two,
+    verbatim,
+)
 from dprisk.auditing.evidence.coverage import Coverage, smallest_disclosure
 from dprisk.auditing.evidence.design import Design
 from dprisk.auditing.evidence.experiment import Attack, Experiment
@@ -51,6 +60,10 @@ class Portfolio(Experiment[Answers]):
     `two` are records whom outputs tell apart best so far. A run of everybody whose target is one of them has either
     with the same chance, so it is one of a pair as well, for attackers who look at no other run: an output that rules
     one record out, and not the others, is seen by these alone.
+
+    `earlier` is what outputs tell of the main attacker's suspect in the run before. Code that keeps something from call
+    to call may tell it, and then whoever was there before is not protected. Every second output is looked at so: no run
+    is then both the one that is told of and the one that tells.
     """
 
     main: Design
@@ -62,6 +75,7 @@ class Portfolio(Experiment[Answers]):
     learned: tuple[Learned, ...] = field(default=(), repr=False)
     two: IntArray = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
     between: Learned = field(default_factory=dict, repr=False)  # what tells them apart
+    earlier: Learned = field(default_factory=dict, repr=False)
 
     learns = True
 
@@ -79,7 +93,7 @@ class Portfolio(Experiment[Answers]):
         if others is None:
             others = () if main.size == len(records) else (np.arange(len(records)),)
         first = cls(main, records, epsilon, others, low_bits).after(pilot)
-        names = sorted({name for known in (*first.learned, first.between) for name in by_name(known)})
+        names = sorted({name for known in (*first.learned, first.between, first.earlier) for name in by_name(known)})
         return replace(first, names=tuple(names))
 
     def after(self, past: Past) -> Portfolio:
@@ -89,7 +103,8 @@ class Portfolio(Experiment[Answers]):
             order = np.argsort([-clearest_ratio(past.evenly(pair), pair) for pair in others], kind="stable")
             others = tuple(others[place] for place in order[: (order.size + 1) // 2])
         now = replace(self, others=others)
-        return replace(now, learned=tuple(now._rules(past, suspects) for suspects in now.sources))._with_two(past)
+        learned = tuple(now._rules(past, suspects) for suspects in now.sources)
+        return replace(now, learned=learned, earlier=now._of_earlier(past))._with_two(past)
 
     def _rules(self, past: Past, suspects: IntArray) -> Learned:
         mine = past.evenly(suspects)
@@ -98,6 +113,11 @@ class Portfolio(Experiment[Answers]):
             if mine.records.size
             else {}
         )
+
+    def _of_earlier(self, past: Past) -> Learned:
+        mine = past.next_outputs.evenly(self.main.universe)
+        known = self.verbatim.of(self.main.universe)
+        return rules_for_earlier(mine, known, Bar(self.epsilon, self.main.size)) if mine.records.size else {}
 
     def reminded(self, past: Past) -> Portfolio:
         """The same with what is quick to learn."""
@@ -174,7 +194,10 @@ class Portfolio(Experiment[Answers]):
                 pair = np.flatnonzero((targets == self.two[0]) | (targets == self.two[1]))
                 parts |= self._counted(self.between, seen.take(pair), targets[pair], 2)
             total = total + Answers(0, main, parts)
-        return total
+        later = np.arange(1, drawn.size, 2)
+        later = later[source[later - 1] == 0]
+        parts = self._counted(self.earlier, all_seen.take(later), self.universe[drawn[later - 1]], self.main.size)
+        return total + Answers(0, self.main.nothing, parts)
 
     def _counted(self, known: Learned, seen: Seen, targets: IntArray, size: int) -> dict[str, dict[int, Counts]]:
         """How often each attacker answered, and was right."""
@@ -221,8 +244,10 @@ class Portfolio(Experiment[Answers]):
     def _told(self, names: Sequence[str], tally: Answers, past: Past) -> list[Witness]:
         """What these learners saw, the clearest first; of those who saw the same the one who says it best."""
         found: dict[Any, Witness] = {}
-        sources = [*zip(self.sources, self.learned, strict=True), *([(self.two, self.between)] if self.between else [])]
-        seen = [(suspects, past.of(suspects), by_name(known)) for suspects, known in sources]
+        sources = [(past, suspects, known) for suspects, known in zip(self.sources, self.learned, strict=True)]
+        sources += [(past, self.two, self.between)] if self.between else []
+        sources += [(past.next_outputs, self.main.universe, self.earlier)]
+        seen = [(suspects, runs.of(suspects), by_name(known)) for runs, suspects, known in sources]
         for name in sorted(names, key=_plainness):
             sizes = tally.others[name]
             best = max(sizes, key=lambda size: sizes[size].correct, default=0)

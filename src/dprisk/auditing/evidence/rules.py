@@ -24,6 +24,7 @@ OWN_TIMES = {
 }  # that one record alone has shown a token, by grade
 FEW_GRADES = 2  # of them, where there are few tokens
 ALONE = ", of one record alone"  # behind the names of rules that go by what no other record has shown
+BEFORE = ", of the run before"  # behind the names of rules that name the record of another run
 EVENLY = 1.1  # times as many runs of a record as of the middle one that do not matter
 
 
@@ -53,6 +54,11 @@ class Past:
         rank[order] = np.arange(order.size) - np.repeat(np.cumsum(times) - times, times)
         kept = rank < most
         return Past(mine.seen.take(kept), mine.records[kept])
+
+    @property
+    def next_outputs(self) -> Past:
+        """With each record the output of the run after its own."""
+        return Past(self.seen.take(slice(1, None)), self.records[:-1])
 
 
 def together(parts: Sequence[Past | None]) -> Past:

@@ -12,12 +12,13 @@ import numpy as np
 
 from dprisk.auditing.certify.counts import rate
 from dprisk.auditing.code.outputs import shown
-from dprisk.auditing.evidence.rules import Past, Rule
+from dprisk.auditing.evidence.rules import BEFORE, Past, Rule
 from dprisk.guarantees import ApproxDP
 
 SHOWN = 3  # outputs
 LUCK = 0.01  # chance of such counts under the claim, above which they show nothing
 FULL = 15  # digits of a float that was not rounded
+KEPT = "The code keeps something of a run until the next."
 LAST_BITS = "The last bits of a float tell what noise was added to; round what is published."
 
 
@@ -65,7 +66,8 @@ class Witness:
         numbers = re.findall(r"[\d.]+", " ".join(self.examples))
         digits = max((len(number.replace(".", "").lstrip("0")) for number in numbers), default=0)
         unrounded = self.attacker.startswith("low bits") and "2^-" in self.what and digits >= FULL
-        return f"{told} {LAST_BITS}" if unrounded else told
+        reason = KEPT if BEFORE in self.attacker else LAST_BITS if unrounded else ""
+        return f"{told} {reason}".rstrip()
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -97,7 +99,7 @@ def witness_of(attacker: str, rule: Rule, past: Past, records: Sequence[Any]) ->
     few = past.seen.take(among[:SHOWN])
     return Witness(
         attacker=attacker,
-        what=rule.words(few)[0],
+        what=rule.words(few)[0].replace("the output", "the next output" if BEFORE in attacker else "the output", 1),
         record=records[record],
         times=int(times[record]),
         runs=int(runs[record]),
