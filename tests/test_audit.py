@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dprisk import ApproxDP
-from dprisk.auditing import AuditReport, Look, Running, audit
+from dprisk.auditing import AuditReport, Look, Running, as_target, audit
 from dprisk.auditing.certify.anytime import log_e_value
 from dprisk.auditing.certify.counts import Counts
 from dprisk.auditing.certify.portfolio import Answers
@@ -291,7 +291,8 @@ def test_intervals_of_the_attack_cover_the_truth() -> None:
 
 
 def test_nothing_to_go_by_is_undecided() -> None:
-    report = audit(lambda record: [], 1.0, records=range(3), runs=500)
+    nothing = as_target(lambda records: np.zeros((len(records), 0)), 3, batch=True)
+    report = audit(nothing, 1.0, runs=500)
     assert (report.verdict, report.counts.answered) == ("undecided", 0)
     for stop_early in (False, True):
         assert audit(GRR(5, 9.0), runs=20, stop_early=stop_early).verdict == "undecided"  # no outcome would tell

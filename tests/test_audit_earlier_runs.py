@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from benchmarks.false_alarms import ALPHAS, most, one_behind, rates, settings
-from dprisk import audit
-from dprisk.auditing import as_target
+from dprisk import Laplace, audit
+from dprisk.auditing import as_target, audit_recorded, recorded
 from dprisk.auditing.certify.claim import Terms, as_claim
 from dprisk.auditing.evidence.attackers import by_name
 from dprisk.auditing.evidence.choosing import Look, choose
+from dprisk.auditing.evidence.rules import BEFORE
 from dprisk.auditing.evidence.views import Seen
 
 Rng = np.random.Generator
@@ -47,6 +48,62 @@ def test_code_that_tells_the_record_of_the_run_before_is_found(code: Any, what: 
     assert "keeps something of a run until the next" in report.sentence()
 
 
+def last(record: int) -> int:
+    before, LAST["record"] = LAST["record"], record
+    return before
+
+
+WAYS: dict[str, Any] = {
+    "a dict": lambda record, rng: {"noise": float(rng.normal()), "last": last(record)},
+    "an entry": lambda record, rng: [float(rng.normal()), float(last(record))],
+    "a remainder": lambda record, rng: int(rng.integers(10**6)) * 10 + last(record),
+    "last bits": lambda record, rng: float(rng.integers(2**20)) / 1024 + last(record) * 2.0**-20,
+    "a word": lambda record, rng: f"id{rng.integers(10**6)} last={last(record)}",
+    "a length": lambda record, rng: [int(rng.integers(3))] * (3 + last(record)),
+}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_it_is_found_in_whatever_shows_it(way: Any) -> None:
+    report = audit(way, 1.0, records=3, runs=6000, seed=0)
+    assert report.verdict == "violated"
+    assert "keeps something of a run until the next" in report.sentence()
+
+
+def test_it_is_found_of_anybody() -> None:
+    """Outputs tell nothing of their own record, so the main attacker suspects any two, and rarely that one."""
+
+    def code(record: int, rng: Rng) -> Any:
+        return "X" if last(record) == 7 else int(rng.integers(4))
+
+    for seed in range(3):
+        report = audit(code, 1.0, records=10, runs=10_000, seed=seed)
+        assert report.verdict == "violated"
+        assert (report.witnesses[0].what, report.witnesses[0].record) == ("the next output has 1 character", 7)
+
+
+def test_code_that_keeps_nothing_is_not_said_to() -> None:
+    """Where only the main attacker refutes a claim, the clearest of what the others saw may be luck."""
+
+    def noise(record: int, rng: Rng) -> float:
+        return round(record + float(rng.laplace(scale=5)), 2)
+
+    look = Look(family=Laplace(2, epsilon=0.1))
+    for seed in range(8):
+        assert (
+            "until the next" not in audit(noise, 0.1, records=2, runs=6000, alpha=0.05, seed=seed, look=look).sentence()
+        )
+
+
+def test_recorded_runs_have_no_order(tmp_path: Any) -> None:
+    rng = np.random.default_rng(0)
+    records = rng.integers(2, size=2000)
+    lines = [f"{record},{before}" for record, before in zip(records, np.roll(records, 1), strict=True)]
+    (tmp_path / "runs.csv").write_text("record,output\n" + "\n".join(lines) + "\n")
+    report = audit_recorded(recorded(tmp_path / "runs.csv"), 1.0)
+    assert not [name for name in report.tally.others if BEFORE in name]
+
+
 def test_what_is_said_was_counted() -> None:
     """All runs of the record of the witness, but for the last one, have a next output."""
     witness = audit(returns_the_last_one, 1.0, records=[0, 1], runs=5000, seed=1).witnesses[0]
@@ -61,7 +118,7 @@ def test_answers_are_counted_for_every_second_output() -> None:
     drawn = design.draw(501, rng)
     outputs = one_behind(design.universe[drawn], rng)
     told = design.judged(Seen(outputs), drawn)
-    rules = {name: rule.at(grade) for name, (rule, grade) in by_name(design.earlier).items()}
+    rules = {name: rule.at(grade) for name, (rule, grade) in by_name(design.earlier[0]).items()}
     assert any(rule.answers(Seen(outputs)).max() >= 0 for rule in rules.values())
     source = np.searchsorted(design._starts, drawn, side="right") - 1
     for name, rule in rules.items():

@@ -10,8 +10,9 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
+from enum import Enum
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,59 @@ def test_code_that_writes_into_what_it_returned_is_refused(code: Callable[..., A
         audit(code, 1.0, records=3, runs=2000, seed=0)
     copied = as_target(code, 3, post=copy.deepcopy)
     assert audit(copied, 1.0, runs=2000, seed=0).verdict == "violated"
+
+
+MASKED = np.ma.masked_array([1e20, 2.0], mask=[False, False], fill_value=1e20)
+
+
+def in_a_mask(record: int, rng: np.random.Generator) -> Any:
+    MASKED.mask = [record == 1, False]
+    return MASKED
+
+
+def in_a_list_now_and_then(record: int, rng: np.random.Generator) -> Any:
+    return in_a_list(record, rng) if rng.random() < 0.02 else [-1]
+
+
+@pytest.mark.parametrize("code", [in_a_mask, in_a_list_now_and_then])
+def test_code_that_writes_into_a_mask_or_rarely_is_refused(code: Callable[..., Any]) -> None:
+    for seed in range(4):
+        with pytest.raises(TargetError, match="writes into what it returned"):
+            audit(code, 1.0, records=2, runs=8000, seed=seed)
+
+
+KEPT: dict[str, Any] = {"list": [1, 2], "array": np.arange(3), "set": {1, 2}, "dict": {"a": 1}}
+
+
+@pytest.mark.parametrize("kept", KEPT.values(), ids=KEPT)
+def test_what_is_returned_again_and_never_changed_is_fine(kept: Any) -> None:
+    assert audit(lambda record: kept, 1.0, records=2, runs=2000).verdict != "violated"
+
+
+class Colour(Enum):
+    RED = 1
+
+
+FIXED = [np.bool_(True), Colour.RED, Decimal(1), frozenset({1}), (1, (2, 3)), date(2020, 1, 1)]
+
+
+@pytest.mark.parametrize("output", FIXED, ids=lambda output: type(output).__name__)
+def test_a_batch_may_repeat_what_nobody_can_change(output: Any) -> None:
+    target = as_target(lambda records: [output] * len(records), 2, batch=True)
+    assert audit(target, 1.0, runs=2000).verdict == "consistent with the claim"
+
+
+NOTHING_IN_IT = {
+    "masked": lambda record, rng: np.ma.masked_array([1.0], mask=[rng.random() < 0.1]).mean(),
+    "days": lambda record, rng: np.timedelta64(int(rng.integers(3)), "D"),
+    "empty lists": lambda record, rng: [],
+    "empty arrays": lambda record, rng: np.zeros(0),
+}
+
+
+@pytest.mark.parametrize("code", NOTHING_IN_IT.values(), ids=NOTHING_IN_IT)
+def test_odd_outputs_that_tell_nothing_are_consistent(code: Callable[..., Any]) -> None:
+    assert audit(code, 1.0, records=2, runs=3000).verdict == "consistent with the claim"
 
 
 def test_a_batch_that_is_written_over_later_was_seen_before() -> None:

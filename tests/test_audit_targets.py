@@ -693,7 +693,7 @@ def test_a_block_that_is_not_read_to_the_end_leaves_nothing_seeded() -> None:
         ([np.array(3), np.array(4)], np.array([3, 4])),
         ([np.eye(2), np.ones((2, 2))], np.stack([np.eye(2), np.ones((2, 2))])),
         ([np.array([1.0]), np.array([0.5])], np.array([[1.0], [0.5]])),
-        ([[], []], np.empty((2, 0))),
+        ([[], []], np.fromiter([(), ()], dtype=object)),
         ([1.5, 2.0], np.array([1.5, 2.0])),
         ([3, 2**62], np.array([3, 2**62])),
         ([False, True], np.array([False, True])),

@@ -54,7 +54,7 @@ def audit_recorded(runs: Recorded, claim: float | Guarantee, *, alpha: float = 0
         drawn.append((suspect, waiting[suspect].pop()))
     truth, used = np.array(drawn, dtype=np.int64).reshape(-1, 2).T
     past = Past(Seen(outputs[learn]), codes[learn])
-    begun = Portfolio.begun(design, runs.labels, terms.claim.epsilon, past, others=())
+    begun = Portfolio.begun(design, runs.labels, terms.claim.epsilon, past, others=(), in_turn=False)
     found = Outcome(begun.nothing, begun, past)
     for part in np.array_split(np.arange(used.size), PARTS) if used.size else ():
         found = found.learned(whole=True)

@@ -8,6 +8,7 @@ import reprlib
 import sys
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import nullcontext
 from copy import copy, deepcopy
@@ -21,7 +22,7 @@ import numpy.typing as npt
 
 from dprisk.auditing.code.adapted import Adapted
 from dprisk.auditing.code.adapters import adapt
-from dprisk.auditing.code.outputs import Failure, as_bytes, as_outputs, is_flat, is_simple
+from dprisk.auditing.code.outputs import Failure, are_simple, as_bytes, as_outputs, can_change, is_flat, is_simple
 from dprisk.auditing.code.randomness import generator_for, generator_parameter, held_randomness, seeded
 from dprisk.auditing.code.references import Reference
 from dprisk.auditing.code.target import Target
@@ -106,10 +107,11 @@ class CodeTarget(Target):
                     outputs = copy(outputs)
                 else:
                     results = map(function, given, *more)
-                    outputs = self._each(itertools.islice(results, 1), part[:1], numbers[: start + 1], seed)
-                    first = _snapshot(outputs)
-                    outputs += self._each(results, part[1:], numbers[: start + len(part)], seed)
-                    self._require_kept(first, _snapshot(outputs[:1]))
+                    half = (len(part) + 1) // 2 if start == 0 else 0
+                    outputs = self._each(itertools.islice(results, half), part[:half], numbers[:half], seed)
+                    held = _snapshots(outputs)
+                    outputs += self._each(results, part[half:], numbers[: start + len(part)], seed)
+                    self._require_kept(held)
                 yield as_outputs(outputs)
 
     def _each(self, results: Iterator[Any], chosen: list[Any], numbers: IntArray, seed: int) -> list[Any]:
@@ -129,12 +131,13 @@ class CodeTarget(Target):
             raise self._failed(problem, chosen[-missing], numbers[: numbers.size - missing + 1], seed) from problem
         return outputs
 
-    def _require_kept(self, before: list[Any], after: list[Any]) -> None:
+    def _require_kept(self, held: list[tuple[Any, Any]]) -> None:
         """Refuse code whose earlier output has become another one: all of them would be that of the last run."""
-        if list(map(_held, before)) != list(map(_held, after)):
-            what = f"It returned {reprlib.repr(before[0])}, which later was {reprlib.repr(after[0])}"
-            remedy = "Return a copy; in Python as_target(..., post=copy.deepcopy) makes one."
-            fail(f"{self.name} writes into what it returned. {what}. {remedy}", TargetError)
+        for output, before in held:
+            if _as_bytes(after := _copied(output)) != _as_bytes(before):
+                what = f"It returned {reprlib.repr(before)}, which later was {reprlib.repr(after)}"
+                remedy = "Return a copy; in Python as_target(..., post=copy.deepcopy) makes one."
+                fail(f"{self.name} writes into what it returned. {what}. {remedy}", TargetError)
 
     def _require_one_each(self, outputs: Any, count: int) -> None:
         many = isinstance(outputs, list | tuple) or (isinstance(outputs, np.ndarray) and outputs.ndim > 0)
@@ -142,7 +145,7 @@ class CodeTarget(Target):
             returned = f"{len(outputs)} outputs" if many else f"a {type(outputs).__name__}"
             needed = "batch=True needs a list or an array with one output for each."
             fail(f"{self.name} was given {count} records and returned {returned}; {needed}", TargetError)
-        shared = [] if isinstance(outputs, np.ndarray) else [value for value in outputs if not is_simple(value)]
+        shared = [] if isinstance(outputs, np.ndarray) else [value for value in outputs if can_change(value)]
         if len({id(value) for value in shared}) < len(shared):
             what = f"one {type(shared[0]).__name__} for several records"
             fail(f"{self.name} returned {what} of a batch. Return one for each.", TargetError)
@@ -253,16 +256,22 @@ class _Then:
         return self.second(self.first(record))
 
 
-def _snapshot(outputs: list[Any]) -> list[Any]:
-    """A copy of an output as it is by now; none if nobody can change it."""
-    return [
-        copy(output) if is_flat(output) else as_outputs([output]).tolist()[0]
-        for output in outputs
-        if not is_simple(output)
-    ]
+def _snapshots(outputs: list[Any]) -> list[tuple[Any, Any]]:
+    """The first output, and those that were returned more than once, each with a copy; none that nobody can change."""
+    if are_simple(outputs):
+        return []
+    times = Counter(map(id, outputs))
+    some = {id(output): output for output in outputs if times[id(output)] > 1 or output is outputs[0]}
+    return [(output, _copied(output)) for output in some.values() if not is_simple(output)]
 
 
-def _held(output: Any) -> bytes:
+def _copied(output: Any) -> Any:
+    """What an output is by now."""
+    masked = isinstance(output, np.ma.MaskedArray)  # whose mask is not among its bytes
+    return copy(output) if is_flat(output) and not masked else as_outputs([output]).tolist()[0]
+
+
+def _as_bytes(output: Any) -> bytes:
     return output.tobytes() if isinstance(output, np.ndarray) else as_bytes(output)
 
 

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ _SIMPLE = frozenset({bool, int, float, complex, str, bytes, type(None)})  # whic
 _EXACT = _SIMPLE - {float, int}  # which are written in one way
 _LABELLED = (np.ma.MaskedArray, np.recarray)  # arrays of which the entries do not tell all
 NUMBER = (bool, int, float, np.bool_, np.integer, np.floating)
+_DTYPE = attrgetter("dtype")
 _HEAD = len(marshal.dumps([], 2))
 HARDLY = 0.9  # of outputs that are seen once, beyond which comparing whole ones tells nothing
 BRIEFLY = reprlib.Repr()
@@ -60,11 +62,11 @@ def as_outputs(outputs: Sequence[Any]) -> AnyArray:
     """
     if isinstance(outputs, np.ndarray) and outputs.ndim > 0 and outputs.dtype.kind in "biuf":
         return outputs
-    values = list(outputs)
+    values = outputs if type(outputs) is list else list(outputs)
     kinds = set(map(type, values))
     if (plain := _plain(values, kinds)) is not None:
         return plain
-    if values and all(issubclass(kind, NUMBER) for kind in kinds):
+    if values and all(issubclass(kind, NUMBER) and not issubclass(kind, np.timedelta64) for kind in kinds):
         return numbers_of_one_kind(values) if len({_kind(kind) for kind in kinds}) == 1 else _objects(values)
     try:
         return _rows_or_objects(values, kinds)
@@ -76,7 +78,8 @@ def as_outputs(outputs: Sequence[Any]) -> AnyArray:
 def _rows_or_objects(values: list[Any], kinds: set[type]) -> AnyArray:
     if values and all(issubclass(kind, list | np.ndarray) and not issubclass(kind, _LABELLED) for kind in kinds):
         even = _even_rows(values, kinds)
-        return _rows(values) if even is None else even
+        rows = _rows(values) if even is None else even
+        return rows if rows.size else as_objects(values)
     return as_objects(values)
 
 
@@ -108,7 +111,7 @@ def _plain(values: list[Any], kinds: set[type]) -> AnyArray | None:
 def _even_rows(values: list[Any], kinds: set[type]) -> AnyArray | None:
     """What `_rows` gives, quicker, of arrays of one shape, or of lists of Python's numbers; None of others."""
     if kinds == {np.ndarray}:
-        if len({value.dtype for value in values}) > 1:
+        if len(set(map(_DTYPE, values))) > 1:
             return None
         with contextlib.suppress(ValueError):  # unequal shapes
             stacked = np.asarray(values)
@@ -210,7 +213,7 @@ def _frozen(value: Any) -> Any:
 
 def is_simple(value: Any) -> bool:
     """Whether it can be counted as it is, and nobody can change it."""
-    return type(value) in _SIMPLE or (type(value) is tuple and _are_simple(value))
+    return type(value) in _SIMPLE or (type(value) is tuple and are_simple(value))
 
 
 def is_flat(value: Any) -> bool:
@@ -218,12 +221,23 @@ def is_flat(value: Any) -> bool:
     if isinstance(value, np.ndarray):
         return not value.dtype.hasobject
     if type(value) is dict:
-        return _are_simple(value) and _are_simple(value.values())
-    return type(value) in (list, set) and _are_simple(value)
+        return are_simple(value) and are_simple(value.values())
+    return type(value) in (list, set) and are_simple(value)
 
 
-def _are_simple(entries: Iterable[Any]) -> bool:
+def are_simple(entries: Iterable[Any]) -> bool:
+    """Whether all are of Python's own kinds that can be counted, and that nobody can change."""
     return _SIMPLE.issuperset(map(type, entries))
+
+
+def can_change(value: Any) -> bool:
+    """Whether somebody may write into it: what is counted by its contents stays as it is."""
+    try:
+        hash(value)
+    except TypeError:
+        return True
+    kind: Any = type(value)
+    return kind.__hash__ is object.__hash__
 
 
 def _frozen_array(array: AnyArray) -> Any:

@@ -95,22 +95,28 @@ class Verbatim(Lookup):
 def rules(past: Past, known: Lookup, bar: Bar, low_bits: bool = True) -> Learned:
     """What every attacker has learned by now, beside one that is `known` before; one that has nothing is left out."""
     found: Learned = {"verbatim": known} if known.known.size else {}
-    found |= quick_rules(past, bar, low_bits)
+    found |= quick_rules(past, bar, low_bits) | _of_numbers(past, bar) | _of_parts(past, bar)
     numbers = past.seen.numbers
     if numbers is not None:
-        most = max(2, min(MANY_BINS, numbers.size // IN_A_BIN))
-        for name, bins in (("wide bins", min(FEW_BINS, most)), ("narrow bins", most)):
-            found[name] = looked_up(Bins(numbers, bins), past, bar, bins > FEW_BINS)
+        bins = max(2, min(MANY_BINS, numbers.size // IN_A_BIN))
+        found["narrow bins"] = looked_up(Bins(numbers, bins), past, bar, bins > FEW_BINS)
         found["edges"] = _edges(numbers, past.records)
-        if _are_many(numbers[:TRIED]):
-            found["remainder"] = clear_or_alone(Remainder(), past, bar)
     if (cut := coarse(past.seen, COARSE_BINS)) is not None:
         found["coarsely"] = looked_up(cut, past, bar)
-    if (some := with_parts(past.seen.outputs)[-TRIED:]).size:
-        found["parts"] = looked_up(Parts(telling_parts(past.seen.outputs[some], past.records[some])), past, bar)
     if length := usual_length(past.seen.outputs):
         found |= _joint(entries(past.seen.outputs, length), past, bar, low_bits)
     return found
+
+
+def rules_for_earlier(past: Past, known: Lookup, bar: Bar, low_bits: bool = True) -> Learned:
+    """Rules that name the record of the run before, of which code tells nothing that keeps nothing."""
+    found: Learned = {"verbatim": known} if known.known.size else {}
+    for name, view in _quick_views(past.seen, low_bits).items():
+        found[name] = looked_up(view, past, bar, graded=isinstance(view, Value))
+    found |= _of_numbers(past, bar) | _of_parts(past, bar)
+    if length := usual_length(past.seen.outputs):
+        found["one entry"] = _of_one_entry(entries(past.seen.outputs, length), past, bar)[1]
+    return {f"{name}{BEFORE}": rule for name, rule in found.items()}
 
 
 def quick_rules(past: Past, bar: Bar, low_bits: bool = True) -> Learned:
@@ -126,16 +132,6 @@ def rules_for_two(past: Past, bar: Bar) -> Learned:
     """Rules that tell two records apart, of whom one may be ruled out by what several others show as well."""
     views: dict[str, View] = {"value": Value(), "form": Form()}
     return {f"{name}, of two": clear_or_alone(view, past, bar) for name, view in views.items()}
-
-
-def rules_for_earlier(past: Past, known: Lookup, bar: Bar) -> Learned:
-    """Rules that name the record of the run before, of which code tells nothing that keeps nothing."""
-    found: Learned = {"value": clear_or_alone(Value(), past, bar)}
-    if known.known.size:
-        found["verbatim"] = known
-    if (numbers := past.seen.numbers) is not None:
-        found["wide bins"] = looked_up(Bins(numbers, FEW_BINS), past, bar, graded=False)
-    return {f"{name}{BEFORE}": rule for name, rule in found.items()}
 
 
 def _quick_views(seen: Seen, low_bits: bool) -> dict[str, View]:
@@ -166,6 +162,33 @@ def _spellings(record: Any) -> list[Any]:
         return [plain, str(plain)]
 
 
+def _of_numbers(past: Past, bar: Bar) -> Learned:
+    """What outputs tell that are numbers: about how large they are, and what is left when they are divided."""
+    numbers = past.seen.numbers
+    if numbers is None:
+        return {}
+    bins = max(2, min(FEW_BINS, numbers.size // IN_A_BIN))
+    found: Learned = {"wide bins": looked_up(Bins(numbers, bins), past, bar, graded=False)}
+    if _are_many(numbers[:TRIED]):
+        found["remainder"] = clear_or_alone(Remainder(), past, bar)
+    return found
+
+
+def _of_parts(past: Past, bar: Bar) -> Learned:
+    """What words of a text, or entries at any depth, tell."""
+    some = with_parts(past.seen.outputs)[-TRIED:]
+    if some.size == 0:
+        return {}
+    return {"parts": looked_up(Parts(telling_parts(past.seen.outputs[some], past.records[some])), past, bar)}
+
+
+def _of_one_entry(named: list[Entry], past: Past, bar: Bar) -> tuple[int, Rule]:
+    """The place of the entry that records shift most, and what it tells."""
+    columns = past.seen.entries(len(named))
+    moved = shifted(columns[:, :TRIED], past.records[:TRIED])
+    return moved, looked_up(OneColumn(named[moved], columns[moved], FEW_BINS), past, bar, graded=False)
+
+
 def _are_many(numbers: FloatArray) -> bool:
     """Whether there are more than remainders, so that these tell something of their own."""
     return np.unique(numbers).size > DIVISOR
@@ -188,8 +211,8 @@ def _joint(named: list[Entry], past: Past, bar: Bar, low_bits: bool) -> Learned:
         most = max(2, min(MANY_BINS, sums.size // IN_A_BIN))
         found["weighted sum"] = looked_up(Bins(sums, most, direction), past, bar)
     some, records = columns[:, :TRIED], past.records[:TRIED]
-    first, moved = _varying(some)[:MOST_COLUMNS].tolist(), shifted(some, records)
-    found["one entry"] = looked_up(OneColumn(named[moved], columns[moved], FEW_BINS), past, bar, graded=False)
+    first = _varying(some)[:MOST_COLUMNS].tolist()
+    moved, found["one entry"] = _of_one_entry(named, past, bar)
     found |= _of_one_number(numbers, named, {*first, moved}, past, bar, low_bits)
     repeats = Repeats(length)
     if np.median(repeats.tokens(past.seen.take(slice(TRIED)))) == 0:

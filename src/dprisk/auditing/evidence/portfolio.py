@@ -6,7 +6,7 @@ together they cost no more than the logarithm of their number (theory, section 4
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -28,7 +28,7 @@ from dprisk.auditing.evidence.attackers import (
 from dprisk.auditing.evidence.coverage import Coverage, smallest_disclosure
 from dprisk.auditing.evidence.design import Design
 from dprisk.auditing.evidence.experiment import Attack, Experiment
-from dprisk.auditing.evidence.rules import ALONE, OWN_TIMES, Bar, Past
+from dprisk.auditing.evidence.rules import ALONE, BEFORE, OWN_TIMES, Bar, Past
 from dprisk.auditing.evidence.screening import clearest_pair, clearest_ratio
 from dprisk.auditing.evidence.views import Seen
 from dprisk.auditing.evidence.witness import Witness, witness_of
@@ -37,6 +37,8 @@ from dprisk.types import AnyArray, IntArray
 
 ELSEWHERE = 3  # every third run is of everybody, where the main attacker suspects some only
 OTHER_PAIR = 2  # every second run is of another pair of neighbours, where there are some
+LATELY = 20_000  # runs by which it is learned what outputs tell of the run before
+FIRST_OF_BLOCK = 5000  # runs of a block that are looked at for that: it is rarely rare, and looking takes time
 MEET_OFTEN = 100  # records of whom two are the target often enough
 OWN = f"value{ALONE}"  # sees whatever one record alone gives, if it is the same each time
 LESS_PLAIN = 0.1  # of its weight for a witness in the last bits of numbers, or one that was chosen for two records
@@ -61,9 +63,10 @@ class Portfolio(Experiment[Answers]):
     with the same chance, so it is one of a pair as well, for attackers who look at no other run: an output that rules
     one record out, and not the others, is seen by these alone.
 
-    `earlier` is what outputs tell of the main attacker's suspect in the run before. Code that keeps something from call
-    to call may tell it, and then whoever was there before is not protected. Every second output is looked at so: no run
-    is then both the one that is told of and the one that tells.
+    `earlier` is what outputs tell of the record of the run before, for each set that it is from; nothing unless runs
+    are `in_turn`, as the code made them. Code that keeps something from call to call may tell it, and then whoever was
+    there before is not protected. Every second output is looked at so, of the first in each block: no run is then both
+    the one that is told of and the one that tells.
     """
 
     main: Design
@@ -75,7 +78,8 @@ class Portfolio(Experiment[Answers]):
     learned: tuple[Learned, ...] = field(default=(), repr=False)
     two: IntArray = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
     between: Learned = field(default_factory=dict, repr=False)  # what tells them apart
-    earlier: Learned = field(default_factory=dict, repr=False)
+    in_turn: bool = True
+    earlier: tuple[Learned, ...] = field(default=(), repr=False)
 
     learns = True
 
@@ -88,12 +92,13 @@ class Portfolio(Experiment[Answers]):
         pilot: Past,
         low_bits: bool = True,
         others: tuple[IntArray, ...] | None = None,
+        in_turn: bool = True,
     ) -> Portfolio:
         """The portfolio that a pilot teaches; without other suspects everybody is one of them."""
         if others is None:
             others = () if main.size == len(records) else (np.arange(len(records)),)
-        first = cls(main, records, epsilon, others, low_bits).after(pilot)
-        names = sorted({name for known in (*first.learned, first.between, first.earlier) for name in by_name(known)})
+        first = cls(main, records, epsilon, others, low_bits, in_turn=in_turn).after(pilot)
+        names = sorted({name for known in (*first.learned, first.between, *first.earlier) for name in by_name(known)})
         return replace(first, names=tuple(names))
 
     def after(self, past: Past) -> Portfolio:
@@ -103,21 +108,20 @@ class Portfolio(Experiment[Answers]):
             order = np.argsort([-clearest_ratio(past.evenly(pair), pair) for pair in others], kind="stable")
             others = tuple(others[place] for place in order[: (order.size + 1) // 2])
         now = replace(self, others=others)
-        learned = tuple(now._rules(past, suspects) for suspects in now.sources)
-        return replace(now, learned=learned, earlier=now._of_earlier(past))._with_two(past)
+        learned = tuple(now._rules(rules, past, suspects) for suspects in now.sources)
+        if now.in_turn:
+            later = past.recent(LATELY).next_outputs
+            earlier = tuple(now._rules(rules_for_earlier, later, suspects) for suspects in now.sources)
+            now = replace(now, earlier=earlier)
+        return replace(now, learned=learned)._with_two(past)
 
-    def _rules(self, past: Past, suspects: IntArray) -> Learned:
+    def _rules(self, teach: Callable[..., Learned], past: Past, suspects: IntArray) -> Learned:
         mine = past.evenly(suspects)
         return (
-            rules(mine, self.verbatim.of(suspects), Bar(self.epsilon, suspects.size), self.low_bits)
+            teach(mine, self.verbatim.of(suspects), Bar(self.epsilon, suspects.size), self.low_bits)
             if mine.records.size
             else {}
         )
-
-    def _of_earlier(self, past: Past) -> Learned:
-        mine = past.next_outputs.evenly(self.main.universe)
-        known = self.verbatim.of(self.main.universe)
-        return rules_for_earlier(mine, known, Bar(self.epsilon, self.main.size)) if mine.records.size else {}
 
     def reminded(self, past: Past) -> Portfolio:
         """The same with what is quick to learn."""
@@ -194,10 +198,12 @@ class Portfolio(Experiment[Answers]):
                 pair = np.flatnonzero((targets == self.two[0]) | (targets == self.two[1]))
                 parts |= self._counted(self.between, seen.take(pair), targets[pair], 2)
             total = total + Answers(0, main, parts)
-        later = np.arange(1, drawn.size, 2)
-        later = later[source[later - 1] == 0]
-        parts = self._counted(self.earlier, all_seen.take(later), self.universe[drawn[later - 1]], self.main.size)
-        return total + Answers(0, self.main.nothing, parts)
+        later = np.arange(1, min(drawn.size, FIRST_OF_BLOCK), 2)
+        for number, (suspects, known) in enumerate(zip(self.sources, self.earlier, strict=False)):
+            mine = later[source[later - 1] == number]
+            parts = self._counted(known, all_seen.take(mine), self.universe[drawn[mine - 1]], suspects.size)
+            total = total + Answers(0, self.main.nothing, parts)
+        return total
 
     def _counted(self, known: Learned, seen: Seen, targets: IntArray, size: int) -> dict[str, dict[int, Counts]]:
         """How often each attacker answered, and was right."""
@@ -238,7 +244,8 @@ class Portfolio(Experiment[Answers]):
         convinced = tally.convinced(claim.epsilon, claim.delta, alpha)
         found = [witness for witness in self._told(convinced, tally, past) if witness.shows(claim)]
         if not found:
-            found = [witness for witness in self._told(self.names, tally, past) if witness.shows(claim)][:1]
+            own = [name for name in self.names if BEFORE not in name]
+            found = [witness for witness in self._told(own, tally, past) if witness.shows(claim)][:1]
         return tuple(found)
 
     def _told(self, names: Sequence[str], tally: Answers, past: Past) -> list[Witness]:
@@ -246,7 +253,8 @@ class Portfolio(Experiment[Answers]):
         found: dict[Any, Witness] = {}
         sources = [(past, suspects, known) for suspects, known in zip(self.sources, self.learned, strict=True)]
         sources += [(past, self.two, self.between)] if self.between else []
-        sources += [(past.next_outputs, self.main.universe, self.earlier)]
+        later = past.next_outputs
+        sources += [(later, suspects, known) for suspects, known in zip(self.sources, self.earlier, strict=False)]
         seen = [(suspects, runs.of(suspects), by_name(known)) for runs, suspects, known in sources]
         for name in sorted(names, key=_plainness):
             sizes = tally.others[name]
@@ -308,4 +316,5 @@ class Portfolio(Experiment[Answers]):
 
 def _plainness(name: str) -> int:
     """The place of an attacker, in any of its grades, among those whose words are plainest."""
+    name = name.replace(BEFORE, "")
     return next((place for place, plain in enumerate(PLAINEST) if name.startswith(plain)), len(PLAINEST))

@@ -22,7 +22,7 @@ OWN_TIMES = {
     ", 8 times": 8,
     ", 16 times": 16,
 }  # that one record alone has shown a token, by grade
-FEW_GRADES = 2  # of them, where there are few tokens
+FEW_GRADES = 3  # of them, where there are few tokens
 ALONE = ", of one record alone"  # behind the names of rules that go by what no other record has shown
 BEFORE = ", of the run before"  # behind the names of rules that name the record of another run
 EVENLY = 1.1  # times as many runs of a record as of the middle one that do not matter
@@ -54,6 +54,10 @@ class Past:
         rank[order] = np.arange(order.size) - np.repeat(np.cumsum(times) - times, times)
         kept = rank < most
         return Past(mine.seen.take(kept), mine.records[kept])
+
+    def recent(self, most: int) -> Past:
+        """The last runs, so many at most."""
+        return Past(self.seen.take(slice(-most, None)), self.records[-most:])
 
     @property
     def next_outputs(self) -> Past:

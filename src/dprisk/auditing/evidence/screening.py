@@ -90,7 +90,7 @@ def clearest_pair(past: Past, records: IntArray) -> IntArray:
     """The two of these records that one kind or value of an output tells apart best, as recent runs show it."""
     from scipy.special import betaincinv
 
-    recent = Past(past.seen.take(slice(-RECENT, None)), past.records[-RECENT:]).evenly(records)
+    recent = past.recent(RECENT).evenly(records)
     best, pair = 0.0, records[:2]
     for view in (Value(), Form()):
         table = _counts(recent.seen.tokens(view), recent.records, int(records.max()) + 1)[records]

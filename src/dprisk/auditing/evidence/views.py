@@ -331,7 +331,7 @@ def form_of(value: Any) -> str:
         inside = f" ({each}{', '.join(kinds)})" if kinds else ""
         return f"has {len(value)} entr{'y' if len(value) == 1 else 'ies'}{inside}"
     if isinstance(value, str | bytes):
-        return f"has {len(value)} {'characters' if isinstance(value, str) else 'bytes'}"
+        return f"has {len(value)} {'character' if isinstance(value, str) else 'byte'}{'s' * (len(value) != 1)}"
     if isinstance(value, frozenset):
         return f"is a set of {len(value)}"
     return f"is {_kind_of(value)}"
