@@ -93,6 +93,12 @@ def test_a_rare_value_is_found_among_many_that_tell_by_luck() -> None:
         assert report.witnesses[0].what == "the output is 0.37"
 
 
+def test_records_are_written_as_people_write_them() -> None:
+    witness = audit(lambda record: int(record), 1.0, records=list(np.arange(2)), runs=2000).witnesses[0]
+    assert "of record 0," in witness.sentence() or "of record 1," in witness.sentence()
+    assert {witness.to_dict()["record"], witness.to_dict()["other"]} == {0, 1}
+
+
 def one_in_ten_fails(records: IntArray, rng: np.random.Generator) -> FloatArray:
     """Randomised response over ten records; record 1 gives NaN in one of a hundred runs."""
     kept = rng.random(records.size) < np.expm1(1) / (np.expm1(1) + 10)

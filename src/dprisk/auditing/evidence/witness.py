@@ -100,14 +100,19 @@ def witness_of(attacker: str, rule: Rule, past: Past, records: Sequence[Any]) ->
     return Witness(
         attacker=attacker,
         what=rule.words(few)[0].replace("the output", "the next output" if BEFORE in attacker else "the output", 1),
-        record=records[record],
+        record=_plain(records[record]),
         times=int(times[record]),
         runs=int(runs[record]),
-        other=records[other],
+        other=_plain(records[other]),
         other_times=int(times[other]),
         other_runs=int(runs[other]),
         examples=tuple(map(shown, few.outputs)),
     )
+
+
+def _plain(record: Any) -> Any:
+    """A number of numpy as Python writes it."""
+    return record.item() if isinstance(record, np.generic) else record
 
 
 def _share(times: int, runs: int) -> str:
