@@ -40,7 +40,7 @@ from dprisk.attacks import (
     make,
 )
 from dprisk.attacks.estimate import Guesser, mass_range, measure, one_run
-from dprisk.attacks.heuristics import frequencies
+from dprisk.attacks.heuristics import frequencies, one_of
 from dprisk.auditing import Look
 from dprisk.auditing.evidence.design import GuessScorer, KnownScorer, leads
 from dprisk.auditing.evidence.guessing import Guessing, bet_on
@@ -624,3 +624,13 @@ def test_the_likeliest_record_is_the_best_guess_where_records_are_alike() -> Non
     long.__dict__["_plain"] = False
     assert short._plain
     assert short.tally(outputs, drawn).to_dict() == long.tally(outputs, drawn).to_dict()
+
+
+def test_each_candidate_is_as_likely_and_anybody_where_there_is_none() -> None:
+    rows = np.array([[True, False, True, True], [False, False, False, False], [False, True, False, False]])
+    found = one_of(np.repeat(rows, 3000, axis=0), np.random.default_rng(0)).reshape(3, 3000)
+    shares = np.array([np.bincount(row, minlength=4) for row in found]) / 3000
+    wanted = np.array([[1 / 3, 0, 1 / 3, 1 / 3], [0.25] * 4, [0, 1, 0, 0]])
+    assert np.all(shares[wanted == 0] == 0)
+    np.testing.assert_allclose(shares, wanted, atol=0.04)
+    assert one_of(np.zeros((0, 4), dtype=bool), np.random.default_rng(0)).size == 0

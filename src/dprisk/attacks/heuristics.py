@@ -290,7 +290,15 @@ class AboveThreshold:
 
 def one_of(candidates: BoolArray, rng: np.random.Generator) -> IntArray:
     """A random candidate (column) of each row, any column where a row has none."""
-    return np.asarray((candidates + rng.random(candidates.shape)).argmax(axis=1))
+    rows, columns = candidates.shape
+    which, times = rng.random(rows), np.count_nonzero(candidates, axis=1)
+    some = times > 0
+    found: IntArray = (which * columns).astype(np.int64)
+    if some.any():
+        starts = np.cumsum(times) - times
+        chosen = starts[some] + np.minimum((which * times).astype(np.int64), times - 1)[some]
+        found[some] = np.flatnonzero(candidates)[chosen] % columns
+    return found
 
 
 def _evenly(candidates: BoolArray) -> FloatArray:

@@ -121,7 +121,8 @@ class Rows(SetProtocol):
 
     def members(self, outputs: npt.ArrayLike) -> BoolArray:
         member = np.atleast_2d(np.asarray(outputs))
-        if not (member.ndim == 2 and member.shape[1] == self.size and np.all((member == 0) | (member == 1))):
+        told = member.dtype == bool or bool(np.all((member == 0) | (member == 1)))
+        if not (member.ndim == 2 and member.shape[1] == self.size and told):
             raise MechanismError(f"An output of {self!r} is a row of {self.size} booleans.")
         return member.astype(bool, copy=False)
 
