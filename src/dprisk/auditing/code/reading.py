@@ -50,7 +50,7 @@ def read(subject: Any, records: Records = None, timeout: float | None = None) ->
     target = target if timeout is None else replace(target, timeout=timeout)
     target = replace(target, changes_records=_changes_records(target))
     if target.reproducible and not _repeats(target):
-        note = "The same seed gave other outputs: it draws what cannot be seeded."
+        note = "The same seed gave other outputs: it draws what cannot be seeded, or keeps something between calls."
         target = replace(target, reproducible=False, note=note)
     if target.batch:
         _require_own_noise(target)

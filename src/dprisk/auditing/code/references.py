@@ -28,8 +28,10 @@ class Reference:
         """The name, checked for its form; modules are looked for in the current directory too."""
         module, colon, function = text.partition(":")
         parts = [*module.split("."), *function.split(".")]
-        meant = text.replace("/", ".").replace(".py:", ":") if colon else ":".join(text.rsplit(".", 1))
-        near = f"; did you mean {meant!r}?" if meant != text and not text.endswith(".py") else "."
+        path = os.path.relpath(module).removesuffix(".py") if colon and module else ""  # as from the current directory
+        meant = f"{path.replace(os.sep, '.')}:{function}" if colon else ":".join(text.rsplit(".", 1))
+        is_near = meant != text and not text.endswith(".py") and not path.startswith("..")
+        near = f"; did you mean {meant!r}?" if is_near else "."
         if not colon or ".py:" in text or not all(part.isidentifier() for part in parts):
             fail(f"Code is named as package.module:function, got {text!r}{near}", TargetError)
         return cls(text, os.getcwd())

@@ -66,7 +66,8 @@ class Portfolio(Experiment[Answers]):
     `earlier` is what outputs tell of the record of the run before, for each set that it is from; nothing unless runs
     are `in_turn`, as the code made them. Code that keeps something from call to call may tell it, and then whoever was
     there before is not protected. Every second output is looked at so, of the first in each block: no run is then both
-    the one that is told of and the one that tells.
+    the one that is told of and the one that tells. With which it begins is decided by the first target, of whom nothing
+    is told.
     """
 
     main: Design
@@ -198,7 +199,8 @@ class Portfolio(Experiment[Answers]):
                 pair = np.flatnonzero((targets == self.two[0]) | (targets == self.two[1]))
                 parts |= self._counted(self.between, seen.take(pair), targets[pair], 2)
             total = total + Answers(0, main, parts)
-        later = np.arange(1, min(drawn.size, FIRST_OF_BLOCK), 2)
+        begin = 2 + drawn[0] % 2 if drawn.size else 0  # by chance, for code may leak in every second call
+        later = np.arange(begin, min(drawn.size, FIRST_OF_BLOCK), 2)
         for number, (suspects, known) in enumerate(zip(self.sources, self.earlier, strict=False)):
             mine = later[source[later - 1] == number]
             parts = self._counted(known, all_seen.take(mine), self.universe[drawn[mine - 1]], suspects.size)

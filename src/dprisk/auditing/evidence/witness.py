@@ -18,13 +18,15 @@ from dprisk.guarantees import ApproxDP
 SHOWN = 3  # outputs
 LUCK = 0.01  # chance of such counts under the claim, above which they show nothing
 FULL = 15  # digits of a float that was not rounded
-KEPT = "The code keeps something of a run until the next."
+KEPT = (
+    "The code carries something of a run into the next: look for a global, a cache, an attribute, a changing default."
+)
 LAST_BITS = "The last bits of a float tell what noise was added to; round what is published."
 
 
 @dataclass(frozen=True)
 class Witness:
-    """Outputs that one record gives more often than another: `what` says which, in words.
+    """Outputs that one record gives more often than another, or the run after it: `what` says which, in words.
 
     `times` of `runs` runs of the record gave one, and `other_times` of `other_runs` runs of the `other` record, that of
     the rest which did most often. `examples` are some of the outputs.
@@ -58,10 +60,10 @@ class Witness:
 
     def sentence(self) -> str:
         """In words."""
-        here = f"in {_share(self.times, self.runs)} runs of record {self.record!r}"
+        when = "after" if BEFORE in self.attacker else "in"
         told = (
-            f"{self.what[0].upper()}{self.what[1:]} {here}, and "
-            f"in {_share(self.other_times, self.other_runs)} runs of record {self.other!r}."
+            f"{self.what[0].upper()}{self.what[1:]} {when} {_share(self.times, self.runs)} runs of record "
+            f"{self.record!r}, and {when} {_share(self.other_times, self.other_runs)} runs of record {self.other!r}."
         )
         numbers = re.findall(r"[\d.]+", " ".join(self.examples))
         digits = max((len(number.replace(".", "").lstrip("0")) for number in numbers), default=0)
@@ -99,7 +101,7 @@ def witness_of(attacker: str, rule: Rule, past: Past, records: Sequence[Any]) ->
     few = past.seen.take(among[:SHOWN])
     return Witness(
         attacker=attacker,
-        what=rule.words(few)[0].replace("the output", "the next output" if BEFORE in attacker else "the output", 1),
+        what=f"{'in the next run ' * (BEFORE in attacker)}{rule.words(few)[0]}",
         record=_plain(records[record]),
         times=int(times[record]),
         runs=int(runs[record]),
