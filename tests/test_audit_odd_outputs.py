@@ -29,7 +29,7 @@ from dprisk.auditing.code.called import CodeTarget
 from dprisk.auditing.code.outputs import as_outputs
 from dprisk.auditing.evidence.entries import entries
 from dprisk.auditing.evidence.grids import LowBits
-from dprisk.auditing.evidence.views import Form, Seen, Value, digests, joined
+from dprisk.auditing.evidence.views import Form, Seen, Value, digests, form_of, joined
 from dprisk.auditing.evidence.witness import Witness
 from dprisk.auditing.run import AuditInterrupted
 from dprisk.errors import AuditedCodeError, DpriskError, TargetError
@@ -633,3 +633,15 @@ def test_runs_that_were_not_read_get_one_sentence() -> None:
     path: Any = "runs.csv"
     with pytest.raises(DpriskError, match=r"recorded\(FILE\), not a str"):
         audit_recorded(path, 1.0)
+
+
+def test_zero_is_a_number_like_any_other_but_not_among_entries() -> None:
+    """Rounded noise is zero at times, as often as a claim allows: this hid what only the form of outputs tells."""
+    width = np.float32
+    outputs = [0.0, 1.5, -0.0, width(0), width(1.5), (0.0, 1.5), (1.5, 1.5)]
+    zero, usual, minus, narrow_zero, narrow, with_zero, without = Seen(as_outputs(outputs)).tokens(Form()).tolist()
+    assert zero == usual
+    assert narrow_zero == narrow
+    assert len({usual, minus, narrow, with_zero, without}) == 5
+    assert form_of(0.0) == form_of(1.5)
+    assert form_of(width(0)) == form_of(width(1.5)) == "is a float32"

@@ -18,7 +18,7 @@ from dprisk.auditing.code.outputs import shown
 from dprisk.auditing.evidence.entries import Entry
 from dprisk.auditing.evidence.numbers import leaves
 from dprisk.auditing.evidence.places import NOTHING, Ladder, quantiles
-from dprisk.auditing.evidence.views import Form, Seen, Value, View, digests, is_number, number_forms, numbers_only
+from dprisk.auditing.evidence.views import Form, Seen, Value, View, digests, is_number, numbers_only
 from dprisk.types import AnyArray, FloatArray, IntArray
 
 PAIRED = 64  # more than there are places in either of a pair
@@ -29,7 +29,6 @@ MANY_TEXTS = 64  # of them, beyond which one by one they tell less than their pa
 SHOWN_PARTS = 3
 MOST_TELLING = 16  # words or entries that are looked for
 FAR = 10  # times as far from the middle half of the numbers as that is wide
-ZERO = number_forms(np.zeros(1))[0]
 WORD = re.compile(r"\w+|[^\w ]| {2,}")  # or a sign, or more than one space
 
 
@@ -214,7 +213,7 @@ class Unusual(View):
     """The output as a whole, where it is another kind of thing than most earlier outputs, or a number far from them.
 
     Among many values that any record may give, the few that name one would be drowned: a text among numbers, or -999,
-    is not. Zero is as usual as other numbers.
+    is not.
     """
 
     is_fixed = False
@@ -226,7 +225,7 @@ class Unusual(View):
 
     def tokens(self, seen: Seen) -> IntArray:
         forms, numbers = seen.tokens(Form()), seen.numbers
-        odd = (forms != self.usual) & (forms != self.usual + ZERO)
+        odd = forms != self.usual
         if numbers is not None:
             odd |= (numbers < self.low) | (numbers > self.high)
         return np.where(odd, seen.tokens(Value()), NOTHING) if odd.any() else np.full(len(seen), NOTHING)

@@ -334,7 +334,8 @@ def form_of(value: Any) -> str:
         return f"has {len(value)} {'character' if isinstance(value, str) else 'byte'}{'s' * (len(value) != 1)}"
     if isinstance(value, frozenset):
         return f"is a set of {len(value)}"
-    return f"is {_kind_of(value)}"
+    is_zero = isinstance(value, float | np.floating) and value == 0 and not np.signbit(value)
+    return f"is {_kind_of(type(value)(1) if is_zero else value)}"  # by itself zero is a number like any other
 
 
 def _kind_of(value: Any) -> str:
@@ -379,15 +380,20 @@ def _odd(numbers: AnyArray) -> list[int]:
 
 
 def number_forms(outputs: AnyArray) -> IntArray:
-    """Whether whole or not, how wide a float is, the shape, and how many entries of each odd kind there are."""
+    """Whether whole or not, how wide a float is, the shape, and how many entries of each odd kind there are.
+
+    Zero is odd among entries, where a cell may be left empty; by itself it is a number like any other.
+    """
     shape = sum((size + 1) * 4099**place for place, size in enumerate(outputs.shape[1:])) % LONGER * LONGER
     if outputs.dtype.kind == "b" and outputs.ndim == 1:
         return np.full(len(outputs), _forms(np.array([True], dtype=object))[0])
     if outputs.dtype.kind != "f":
         return np.full(len(outputs), shape - (2 if outputs.dtype.kind == "b" else 1))
     usual = shape + (0 if outputs.dtype == float else outputs.dtype.itemsize * WIDER)
-    if outputs.ndim == 1 and np.isfinite(outputs).all() and outputs.all():
-        return np.full(len(outputs), usual)
+    if outputs.ndim == 1:
+        outputs = np.where((outputs == 0) & ~np.signbit(outputs), 1, outputs)
+        if np.isfinite(outputs).all() and outputs.all():
+            return np.full(len(outputs), usual)
     rows = outputs.reshape(len(outputs), math.prod(outputs.shape[1:]))
     found = np.full(len(rows), usual)
     for row in np.flatnonzero((~np.isfinite(rows) | (rows == 0)).any(axis=1)):
