@@ -1,5 +1,6 @@
 """Settings for all tests: the same cases on every machine, no deadline, one thread a worker; and a browser."""
 
+import gc
 import os
 from collections.abc import Iterator
 
@@ -10,6 +11,7 @@ from tests import browser
 
 for library in ("OMP", "OPENBLAS", "MKL"):  # threads that wait for each other busily, beside workers on every core
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+gc.set_threshold(100_000, 20, 50)  # what is collected is many small objects, hardly any of them garbage
 settings.register_profile("dprisk", deadline=None, derandomize=True, max_examples=80)
 settings.load_profile("dprisk")
 

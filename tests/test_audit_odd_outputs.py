@@ -355,7 +355,7 @@ def test_an_odd_output_among_rows_changes_no_count() -> None:
     ],
 )
 def test_what_is_said_of_entries_that_are_no_numbers_is_true(code: Callable[..., Any]) -> None:
-    report = audit(code, 1.0, records=2, runs=20_000, seed=1)
+    report = audit(code, 1.0, records=2, runs=8000, seed=1)
     assert report.verdict == "violated"
     told = report.sentence().split("confidence)")[1]
     assert not re.search(r"('red'|'blue') is|-\d{8,}", told), told
@@ -404,7 +404,7 @@ IN_OTHERS: dict[str, Callable[..., Any]] = {
 @pytest.mark.parametrize("what", IN_OTHERS)
 def test_the_last_bits_of_a_number_are_seen_in_whatever_holds_it(what: str) -> None:
     """Laplace noise in floats keeps epsilon 0.5 but for its last bits, which give the record away."""
-    report = audit(IN_OTHERS[what], 0.5, records=2, runs=20_000, seed=1)
+    report = audit(IN_OTHERS[what], 0.5, records=2, runs=8000, seed=1)
     assert report.verdict == "violated"
     assert report.witnesses[0].attacker.startswith("low bits")
     assert report.witnesses[0].times > 10 * report.witnesses[0].other_times
@@ -464,7 +464,7 @@ LEAKS: dict[str, Callable[..., Any]] = {
 
 @pytest.mark.parametrize("what", LEAKS)
 def test_a_leak_in_odd_places_is_found_and_named(what: str) -> None:
-    report = audit(LEAKS[what], 1.0, records=2, runs=20_000, seed=1)
+    report = audit(LEAKS[what], 1.0, records=2, runs=10_000, seed=1)
     assert report.verdict == "violated"
     assert report.witnesses[0].times > 20 * report.witnesses[0].other_times
     assert not report.sentence().endswith("round what is published.")
@@ -606,7 +606,7 @@ def test_an_audit_of_failures_goes_on_where_it_stopped(tmp_path: Path) -> None:
     ],
 )
 def test_an_identifier_that_is_never_the_same_hides_nothing(code: Callable[..., Any]) -> None:
-    assert audit(code, 1.0, records=2, runs=20_000, seed=0).verdict == "violated"
+    assert audit(code, 1.0, records=2, runs=4000, seed=0).verdict == "violated"
 
 
 @pytest.mark.parametrize(

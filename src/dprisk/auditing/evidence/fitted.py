@@ -10,6 +10,8 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -273,11 +275,20 @@ class Parts(View):
 
 def parts_of(value: Any) -> set[str]:
     """The words of a text, and what is in it at any depth, each as it is written."""
-    if isinstance(value, str):
-        return {repr(word) for word in WORD.findall(value)[:MOST_PARTS]}
-    if isinstance(value, tuple | frozenset):
-        return set().union(*map(parts_of, list(value)[:MOST_PARTS])) if value else set()
-    return {repr(value)}
+    found: set[str] = set()
+    for entry in islice(value, MOST_PARTS) if isinstance(value, (tuple, frozenset)) else (value,):
+        if isinstance(entry, str):
+            found |= _words(entry)
+        elif isinstance(entry, (tuple, frozenset)):
+            found |= parts_of(entry)
+        else:
+            found.add(repr(entry))
+    return found
+
+
+@lru_cache(1 << 10)  # the names in a dict come again and again
+def _words(text: str) -> frozenset[str]:
+    return frozenset(map(repr, WORD.findall(text)[:MOST_PARTS]))
 
 
 def with_parts(outputs: AnyArray) -> IntArray:

@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -69,9 +68,15 @@ def mostly_numbers(outputs: AnyArray) -> AnyArray:
 
 def leaves(value: tuple[Any, ...]) -> tuple[Any, ...]:
     """What is in a tuple, one after the other, also of tuples in it."""
-    while tuple in map(type, value):
-        value = tuple(chain.from_iterable([entry if type(entry) is tuple else (entry,) for entry in value]))
-    return value
+    if tuple not in map(type, value):
+        return value
+    found: list[Any] = []
+    for entry in value:
+        if type(entry) is tuple:
+            found += leaves(entry)
+        else:
+            found.append(entry)
+    return tuple(found)
 
 
 def numbers_in(value: Any) -> tuple[Any, ...]:
