@@ -80,6 +80,8 @@ def fail(message: str, error: type[DpriskError] = ParameterError) -> NoReturn:
 
 def as_number(name: str, value: Any) -> float:
     """A real number, or an error that names it."""
+    if type(value) is float:
+        return value  # at once, since this is asked of every number
     plain = value.item() if hasattr(value, "item") and getattr(value, "ndim", 0) == 0 else value
     if isinstance(plain, bool) or not isinstance(plain, numbers.Real):
         fail(f"{name} must be a number, got {value!r}")
@@ -102,7 +104,8 @@ def as_whole(name: str, value: Any, least: int = 1) -> int:
 def as_epsilon(epsilon: Any) -> float:
     """A privacy parameter: finite and at least 0."""
     value = as_number("epsilon", epsilon)
-    require(0 <= value < inf, f"epsilon must be a finite number of at least 0, got {value:g}")
+    if not 0 <= value < inf:
+        fail(f"epsilon must be a finite number of at least 0, got {value:g}")
     return abs(value)  # -0.0 is 0
 
 

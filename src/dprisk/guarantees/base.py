@@ -134,7 +134,7 @@ class Guarantee(Adjustable):
             low, high = (low, middle) if self.delta_at(middle) <= delta else (middle, high)
         return high
 
-    @property
+    @cached_property
     def total_variation(self) -> float:
         """The largest total variation distance between the outputs on neighbours: delta_at(0)."""
         return self.delta_at(0.0)

@@ -47,9 +47,7 @@ def epsilon_from_advantage(advantage: float, threat: Threat, delta: float = 0.0)
         # Corollary 5.6 is attained for every delta: no other bound is below it.
         records = threat.prior.support_size
         return _last_below(lambda epsilon: rad_corollary_5_6(epsilon, delta, records), advantage, 0.0, 1e-12)
-    # At delta 0 the program for one pair is that for pure DP over again, on every pair of records.
-    forms = [bound for bound in REGISTRY if bound.bounds == "advantage" and (delta > 0 or bound.notion != "one pair")]
-    closed = [bound for bound in forms if math.isinf(bound.most_records)]
+    closed, forms = _bounds(delta)
 
     def tightest(among: Sequence[Bound], epsilon: float) -> Value:
         return _tightest(among, ApproxDP(epsilon, delta), threat)
@@ -58,6 +56,20 @@ def epsilon_from_advantage(advantage: float, threat: Threat, delta: float = 0.0)
     if tightest(closed, found).attained:
         return found
     return _last_below(lambda epsilon: tightest(forms, epsilon).number, advantage, found, 1e-6)
+
+
+def largest_advantage(claim: ApproxDP, threat: Threat) -> float:
+    """The tightest bound on the advantage under a claim; no program is solved where a closed form is attained."""
+    closed, forms = _bounds(claim.delta)
+    found = _tightest(closed, claim, threat.essence)
+    return found.number if found.attained else _tightest(forms, claim, threat.essence).number
+
+
+def _bounds(delta: float) -> tuple[list[Bound], list[Bound]]:
+    """The bounds on the advantage that are formulas, and all of them."""
+    # At delta 0 the program for one pair is that for pure DP over again, on every pair of records.
+    forms = [bound for bound in REGISTRY if bound.bounds == "advantage" and (delta > 0 or bound.notion != "one pair")]
+    return [bound for bound in forms if math.isinf(bound.most_records)], forms
 
 
 def _tightest(among: Sequence[Bound], guarantee: Guarantee, threat: Threat) -> Value:

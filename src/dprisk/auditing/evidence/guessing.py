@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dprisk.attacks.estimate import SAME, draw_records, mass_range, one_run, sets_guessed
-from dprisk.auditing.certify.advantage import epsilon_from_advantage
+from dprisk.auditing.certify.advantage import epsilon_from_advantage, largest_advantage
 from dprisk.auditing.certify.bets import Bet
 from dprisk.auditing.certify.claim import Terms
 from dprisk.auditing.certify.counts import clopper_pearson
@@ -194,8 +194,10 @@ class Guessing(Experiment[Gains]):
         """The tightest bound on the advantage or success of every mechanism that keeps the claim."""
         if (which, claim) not in self._most:
             numbers = ApproxDP(claim.epsilon, claim.delta)  # of whatever neighbours the records are
-            found = evaluate(numbers, self.threat, which).values[0].number
-            self._most[which, claim] = self._possible(found) if which == "advantage" else min(1.0, found)
+            if which == "advantage":
+                self._most[which, claim] = self._possible(largest_advantage(numbers, self.threat))
+            else:
+                self._most[which, claim] = min(1.0, evaluate(numbers, self.threat, which).values[0].number)
         return self._most[which, claim]
 
     def to_dict(self) -> dict[str, Any]:
