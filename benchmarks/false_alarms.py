@@ -102,6 +102,25 @@ def in_a_dict(records: IntArray, rng: np.random.Generator) -> list[dict[str, Any
     return [{"mean": mean, "n": n} for mean, n in zip(last_bits(records, rng).tolist(), counts, strict=True)]
 
 
+def in_json(records: IntArray, rng: np.random.Generator) -> list[str]:
+    numbers, tokens = geometric(records, rng).tolist(), rng.integers(2**40, size=records.size).tolist()
+    return [
+        f'{{"n": {number}, "half": {number / 2}, "id": "{token:x}"}}'
+        for number, token in zip(numbers, tokens, strict=True)
+    ]
+
+
+def long_rows(records: IntArray, rng: np.random.Generator) -> FloatArray:
+    """Forty entries that share one noise, and forty of their own."""
+    alone = np.round(rng.laplace(size=(records.size, 40)), 2)
+    return np.hstack([np.repeat(geometric(records, rng)[:, None], 40, axis=1), alone])
+
+
+def packed(records: IntArray, rng: np.random.Generator) -> IntArray:
+    """One bit of thirty."""
+    return np.asarray(rng.integers(2**30, size=records.size) & ~(1 << 10) | flipped(records, rng) << 10)
+
+
 def one_behind(records: IntArray, rng: np.random.Generator) -> IntArray:
     """Tells of each record one run later, and nothing of its own."""
     return flipped(np.roll(records, 1), rng)
@@ -238,6 +257,7 @@ def from_a_file(setting: Setting, seed: int) -> Alarms:
 def settings() -> Iterator[Setting]:
     delta = ApproxDP(1.0, 0.05)
     plain = (flipped, geometric, on_a_grid, rows, two_bits, text, odd_forms, last_bits, in_a_dict, one_behind)
+    plain += (in_json, long_rows, packed)
     for run in (once, watched):
         how = run.__name__
         yield from (Setting(f"{how}: {code.__name__}", run, code) for code in plain)

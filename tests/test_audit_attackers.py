@@ -20,10 +20,11 @@ from dprisk.auditing.certify.portfolio import Answers
 from dprisk.auditing.code.outputs import as_objects
 from dprisk.auditing.evidence.attackers import verbatim
 from dprisk.auditing.evidence.coverage import smallest_disclosure
+from dprisk.auditing.evidence.layouts import Layout, layout_of
 from dprisk.auditing.evidence.places import NOTHING, Ladder, counted
 from dprisk.auditing.evidence.rules import Lookup, Past
 from dprisk.auditing.evidence.screening import clearest_pair
-from dprisk.auditing.evidence.views import Seen, Value, usual_length
+from dprisk.auditing.evidence.views import Seen, Value
 from dprisk.types import FloatArray, IntArray
 
 SMALL, LARGE = st.integers(-3, 3), st.sampled_from([-(2**63), -(2**63) + 1, -5, 0, 7, 2**40, 2**63 - 2, 2**63 - 1])
@@ -196,11 +197,11 @@ def test_what_coverage_says_would_have_been_found_is_found() -> None:
 
 def test_blocks_whose_commonest_length_differs_are_joined() -> None:
     blocks = [Seen(as_objects([(1, 2)] * 3)), Seen(as_objects([(1, 2, 3)] * 4))]
-    assert [usual_length(block.outputs) for block in blocks] == [2, 3]
-    assert blocks[0].entries(3).shape == (3, 3)
+    assert [layout_of(block.outputs) for block in blocks] == [Layout(2), Layout(3)]
+    assert blocks[0].columns(Layout(3)).shape == (3, 3)
     together = Seen.join(blocks)
-    assert usual_length(together.outputs) == 3
-    assert np.isnan(together.entries(3)).tolist() == [[True] * 3 + [False] * 4] * 3
+    assert layout_of(together.outputs) == Layout(3)
+    assert np.isnan(together.columns(Layout(3))).tolist() == [[True] * 3 + [False] * 4] * 3
 
 
 # --- leaks that hide in names, words and single entries ---
@@ -296,6 +297,12 @@ def holds(what: str, output: Any) -> bool | None:
         return bool(output == float(found[1]))
     if found := re.fullmatch(r"the output holds the word '(\w+)'(?: and none of '(\w+)')?", what):
         return found[1] in output.split() and found[2] not in output.split()
+    if found := re.fullmatch(r"the length of the output is (above|below) (\S+)", what):
+        return bool((operator.gt if found[1] == "above" else operator.lt)(len(output), float(found[2])))
+    if found := re.fullmatch(r"character (\d+) of the output is '(.)'", what):
+        return bool(output[int(found[1]) - 1] == found[2])
+    if found := re.fullmatch(r"the output has (\d+) characters", what):
+        return len(output) == int(found[1])
     if found := re.match(r"the output has 8 entries, (3 or more|\d) that (?:are|is) zero$", what):
         zeros = output.count(0.0)
         return bool(zeros >= 3 if found[1] == "3 or more" else zeros == int(found[1]))

@@ -18,6 +18,7 @@ from dprisk.auditing.code.randomness import block_generator
 from dprisk.auditing.evidence.entries import Entry, entries
 from dprisk.auditing.evidence.fitted import Bins, TwoColumns, coarse
 from dprisk.auditing.evidence.grids import LowBits
+from dprisk.auditing.evidence.layouts import Layout
 from dprisk.auditing.evidence.portfolio import Portfolio
 from dprisk.auditing.evidence.rules import Past
 from dprisk.auditing.evidence.screening import busiest, clearest_ratio, screened, unlike_each_other, unlike_the_rest
@@ -233,7 +234,7 @@ def test_bins_are_told_with_as_many_digits_as_tell_their_ends_apart() -> None:
 
 def test_two_entries_are_told_together() -> None:
     columns = np.array([[0.0, 1.0] * 20, np.linspace(0, 1, 40)])
-    one, two = (Entry(f"entry {place + 1}", place, 2) for place in range(2))
+    one, two = (Entry(f"entry {place + 1}", place, Layout(2)) for place in range(2))
     view = TwoColumns((one, two), (columns[0], columns[1]), 2)
     row = np.array([1.0, 0.9])
     token = int(view.tokens(Seen(row[None]))[0])
@@ -244,9 +245,9 @@ def test_two_entries_are_told_together() -> None:
 def test_entries_that_are_no_numbers_are_told_as_they_are() -> None:
     rows: Any = np.fromiter([(True, 1.5), (False, 2.5)] * 20, dtype=object, count=40)
     seen = Seen(rows)
-    columns = seen.entries(2)
+    columns = seen.columns(Layout(2))
     assert columns[0].tolist() == [1.0, 0.0] * 20
-    one, two = entries(rows, 2)
+    one, two = entries(rows, Layout(2))
     view = TwoColumns((one, two), (columns[0], columns[1]), 2)
     assert view.words(int(view.tokens(seen)[0]), rows[0]).startswith("entry 1 is True, and entry 2 is at most")
 

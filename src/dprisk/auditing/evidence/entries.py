@@ -1,36 +1,38 @@
-"""Which entries of vectors tell records apart: one, a pair, or a weighted sum of all; and what they are called."""
+"""Which entries of outputs tell records apart: one, a pair, or a weighted sum of all; and what they are called."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dprisk.auditing.evidence.numbers import leaves
+from dprisk.auditing.evidence.layouts import Layout, entries_in, numbers_only
+from dprisk.auditing.evidence.numbers import is_number
 from dprisk.auditing.evidence.places import in_order
-from dprisk.auditing.evidence.views import Seen, numbers_only
+from dprisk.auditing.evidence.views import Seen
 from dprisk.types import AnyArray, FloatArray, IntArray
 
 TINY = 1e-15  # of a variance, beside which a smaller one is rounding
 SUMMED_RUNS = 20_000  # of vectors from which a direction is learned
+MOST_SUMMED = 1000  # entries whose covariance is learned
 FEWEST_RUNS, MOST_CELLS = 2000, 1 << 21  # by which it is tried how telling the ends of each entry are
 NAMED_BY = 100  # outputs that have the same names in the same places
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry of outputs that have `length` of them; of a length of 0 the output itself, if it is a number."""
+    """One entry of outputs that are taken apart so; without a layout the output itself, if it is a number."""
 
     name: str
     place: int = 0
-    length: int = 0
+    layout: Layout | None = None
 
     def column(self, seen: Seen) -> FloatArray:
-        """The entry of each output, see `entries_of`."""
-        if self.length:
-            return seen.entry(self.length, self.place)
+        """The entry of each output, see `Layout.columns`."""
+        if self.layout is not None:
+            return seen.column(self.layout, self.place)
         return np.full(len(seen), np.nan) if seen.numbers is None else seen.numbers
 
     def numbers(self, seen: Seen) -> FloatArray:
@@ -40,27 +42,79 @@ class Entry:
 
     def of(self, example: Any) -> Any:
         """The entry of one output."""
-        return (example.ravel() if isinstance(example, np.ndarray) else leaves(example))[self.place]
+        return example if self.layout is None else self.layout.pieces(example)[self.place]
 
 
 WHOLE = Entry("the output")
 
 
-def entries(outputs: AnyArray, length: int) -> list[Entry]:
-    """All entries of outputs that have so many, called by the names before them where these are always the same."""
-    plain = [Entry(f"entry {place + 1}", place, length) for place in range(length)]
-    if outputs.dtype.kind != "O":
-        return plain
-    some = [output for output in outputs[: 2 * NAMED_BY] if isinstance(output, tuple) and len(leaves(output)) == length]
-    names = [set(found) for found in zip(*map(_names, some[:NAMED_BY]), strict=True)]
-    return [
-        Entry(name.pop(), entry.place, length) if len(name) == 1 else entry
-        for entry, name in zip(plain, names, strict=True)
-    ]
+def _sum(columns: FloatArray) -> FloatArray:
+    return np.asarray(columns.sum(axis=0))
 
 
-def _names(value: tuple[Any, ...], name: str = "") -> Iterator[str]:
-    """A name for each of the leaves: what stands before it in a pair, or its number."""
+def _squares(columns: FloatArray) -> FloatArray:
+    with np.errstate(over="ignore"):
+        return np.asarray((columns**2).sum(axis=0))
+
+
+def _largest(columns: FloatArray) -> FloatArray:
+    return np.asarray(columns.max(axis=0))
+
+
+def _smallest(columns: FloatArray) -> FloatArray:
+    return np.asarray(columns.min(axis=0))
+
+
+def _place_of_largest(columns: FloatArray) -> FloatArray:
+    return np.asarray(columns.argmax(axis=0), dtype=float)
+
+
+TOTALS: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "the sum of all entries": _sum,
+    "the sum of the squares of all entries": _squares,
+    "the largest entry": _largest,
+    "the smallest entry": _smallest,
+    "the place of the largest entry, counted from 0,": _place_of_largest,
+}
+
+
+@dataclass(frozen=True)
+class Total(Entry):
+    """What all entries that are numbers come to, by one of `TOTALS`."""
+
+    def column(self, seen: Seen) -> FloatArray:
+        return self.total(numbers_only(seen.columns(self.layout or Layout(0))))
+
+    def total(self, numbers: FloatArray) -> FloatArray:
+        """The same of columns of numbers, to nine decimals; what is not finite counts as 0."""
+        usual = np.isfinite(numbers)
+        return np.round(TOTALS[self.name](numbers if usual.all() else np.where(usual, numbers, 0.0)), 9)
+
+    def of(self, example: Any) -> Any:
+        pieces = [] if self.layout is None else self.layout.pieces(example)
+        numbers = [float(piece) if is_number(piece) else 0.0 for piece in pieces]
+        return float(self.total(np.array(numbers)[:, None])[0])
+
+
+def entries(outputs: AnyArray, layout: Layout) -> list[Entry]:
+    """All columns of outputs, called by the names before them where these are always the same."""
+    plain = [Entry(f"entry {place + 1}", place, layout) for place in range(layout.length)]
+    if outputs.dtype.kind == "O":
+        some = [output for output in outputs[: 2 * NAMED_BY] if len(entries_in(output)) == layout.length][:NAMED_BY]
+        names = [set(found) for found in zip(*map(_names, some), strict=True)]
+        plain = [
+            Entry(name.pop(), entry.place, layout) if len(name) == 1 else entry
+            for entry, name in zip(plain, names, strict=True)
+        ]
+    texts = [f"{piece} {plain[text.place].name}" for text in layout.texts for piece in text.names]
+    return plain + [Entry(name, layout.length + place, layout) for place, name in enumerate(texts)]
+
+
+def _names(value: Any, name: str = "") -> Iterator[str]:
+    """A name for each of the leaves: what stands before it in a pair, or its number; of a text, the output."""
+    if not isinstance(value, tuple):
+        yield "the output"
+        return
     for place, entry in enumerate(value, start=1):
         here = f"{name}, entry {place}" if name else f"entry {place}"
         if isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str):
@@ -103,25 +157,42 @@ def correlated(columns: FloatArray, records: IntArray) -> tuple[int, int]:
     return (int(one), int(two)) if one != two else (0, 1)
 
 
-def direction_of(columns: FloatArray, records: IntArray) -> FloatArray | None:
-    """The weights by which the means of two records differ most beside the spread within records (Fisher)."""
+def direction_of(columns: FloatArray, records: IntArray, apart_only: bool = False) -> FloatArray:
+    """The weights by which the means of two records differ most beside the spread within records (Fisher).
+
+    With `apart_only` entries are weighted as if they were independent, which few runs of long vectors teach already. It
+    is all zeros where there are too few runs for more, or too many entries.
+    """
     some = columns[:, :SUMMED_RUNS]
     finite = some if np.isfinite(some).all() else np.where(np.isfinite(some), some, 0.0)
     largest = np.abs(finite).max(axis=1, initial=0.0)
     scale = np.where(largest > 0, largest, 1.0)
     rows = finite.T / scale  # between -1 and 1
     known, codes = np.unique(records[:SUMMED_RUNS], return_inverse=True)
-    if known.size < 2 or len(rows) < 4 * rows.shape[1] or rows.size == 0:
-        return None
+    count, size = rows.shape
+    if known.size < 2 or size == 0 or (not apart_only and (count < 2 * size or size > MOST_SUMMED)):
+        return np.zeros(size)
     means = np.array([rows[codes == code].mean(axis=0) for code in range(known.size)])
     inside = rows - means[codes]
-    variance, axes = np.linalg.eigh(inside.T @ inside / len(inside))
+    if apart_only:
+        variance, axes = (inside**2).mean(axis=0), None
+    else:
+        variance, axes = np.linalg.eigh(inside.T @ inside / len(inside))
     spread = np.maximum(variance, TINY * max(1.0, variance.max()))
-    apart = means @ axes / np.sqrt(spread)
-    one, two = np.unravel_index(np.argmax(((apart[:, None] - apart) ** 2).sum(axis=2)), (known.size, known.size))
-    direction = axes @ ((axes.T @ (means[one] - means[two])) / spread)
-    size = np.abs(direction).max()
-    return direction / size / scale if size > 0 else None
+    turned = means if axes is None else means @ axes
+    one, two = _farthest(turned / np.sqrt(spread))
+    weights = (turned[one] - turned[two]) / spread
+    direction = weights if axes is None else axes @ weights
+    most = np.abs(direction).max()
+    return np.asarray(direction / most / scale) if most > 0 else np.zeros(size)
+
+
+def _farthest(points: FloatArray) -> tuple[int, int]:
+    """The two points that are farthest from each other."""
+    squares = (points**2).sum(axis=1)
+    apart = squares[:, None] + squares - 2 * points @ points.T
+    one, two = np.unravel_index(np.argmax(apart), apart.shape)
+    return int(one), int(two)
 
 
 def second_ends(columns: FloatArray, records: IntArray) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:

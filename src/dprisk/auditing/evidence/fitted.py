@@ -1,54 +1,48 @@
 """Ways of looking that are fitted to earlier outputs.
 
-Numbers are cut at quantiles of earlier ones, alone, in pairs, in tuples, or as a weighted sum. Text and nested outputs
-are looked through for the words, or entries at any depth, that tell records apart.
+Numbers are cut at quantiles of earlier ones, alone, in pairs, in tuples, or as a weighted sum. One entry, or what two
+come to, may be looked at as it is.
 """
 
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from dprisk.auditing.code.outputs import shown
+from dprisk.auditing.code.outputs import digests, shown
 from dprisk.auditing.evidence.entries import Entry
-from dprisk.auditing.evidence.numbers import leaves
-from dprisk.auditing.evidence.places import NOTHING, Ladder, quantiles
-from dprisk.auditing.evidence.views import Form, Seen, Value, View, digests, is_number, numbers_only
-from dprisk.types import AnyArray, FloatArray, IntArray
+from dprisk.auditing.evidence.layouts import Layout, numbers_only
+from dprisk.auditing.evidence.numbers import is_number, leaves
+from dprisk.auditing.evidence.places import NOTHING, Ladder, counted, quantiles
+from dprisk.auditing.evidence.views import Form, Seen, Value, View
+from dprisk.types import FloatArray, IntArray
 
 PAIRED = 64  # more than there are places in either of a pair
 CUT_BY = 20_000  # numbers by whose quantiles others are cut, at least
-MOST_PARTS = 64  # words of a text, or entries, that are looked at
-TRIED_FOR_PARTS = 1000  # outputs by which that is decided
-MANY_TEXTS = 64  # of them, beyond which one by one they tell less than their parts
-SHOWN_PARTS = 3
-MOST_TELLING = 16  # words or entries that are looked for
+MANY_BINS, IN_A_BIN = 512, 40  # bins at most, and numbers in one at least
+SHOWN_WEIGHTS = 3
+MOST_TELLING = 16  # numbers that are looked for among entries
 FAR = 10  # times as far from the middle half of the numbers as that is wide
-WORD = re.compile(r"\w+|[^\w ]| {2,}")  # or a sign, or more than one space
 
 
 class Bins(View):
-    """Numbers cut at quantiles of earlier ones, or weighted sums of entries that are cut so."""
+    """Numbers cut at quantiles of earlier ones."""
 
     is_fixed = False
 
-    def __init__(self, numbers: FloatArray, bins: int, direction: FloatArray | None = None) -> None:
+    def __init__(self, numbers: FloatArray, bins: int) -> None:
         some = numbers[:: max(1, numbers.size // CUT_BY)]
-        self.edges, self.digits = in_decimals(quantiles(some, bins))
-        self.direction = direction
+        edges = quantiles(some, bins)
+        self.edges, self.digits = in_decimals(edges)
+        if edges.size < bins - 1 and _parted(some, self.edges) < _parted(some, edges):
+            self.edges, self.digits = edges, None  # few numbers, which decimals would not tell apart
         self.whole = bool(np.all(some == np.floor(some)))
         self._ladder = Ladder(self.edges)
 
     def tokens(self, seen: Seen) -> IntArray:
-        if self.direction is not None:
-            return self.places(summed(seen.entries(self.direction.size), self.direction))
         return np.full(len(seen), NOTHING) if seen.numbers is None else self.places(seen.numbers)
 
     def places(self, numbers: FloatArray) -> IntArray:
@@ -56,8 +50,7 @@ class Bins(View):
         return np.where(np.isnan(numbers), NOTHING, self._ladder.places(numbers))
 
     def words(self, token: int, example: Any) -> str:
-        what = "the output" if self.direction is None else "a weighted sum of the entries"
-        return f"{what} is {self.range_of(token, example if self.direction is None else None)}"
+        return f"the output is {self.range_of(token, example)}"
 
     def range_of(self, place: int, example: Any) -> str:
         """The numbers of a bin in words; one number where all are whole and the example fills it."""
@@ -69,6 +62,11 @@ class Bins(View):
         if self.whole and isinstance(example, int | np.integer) and high - low <= 1 and high == example:
             return f"{high:.0f}"
         return f"above {above} and at most {upto}"
+
+
+def _parted(numbers: FloatArray, edges: FloatArray) -> int:
+    """How many bins some numbers are in."""
+    return np.unique(edges.searchsorted(numbers)).size
 
 
 class OneColumn(View):
@@ -84,6 +82,99 @@ class OneColumn(View):
 
     def words(self, token: int, example: Any) -> str:
         return f"{self.entry.name} is {_entry_words(self.bins, token, self.entry.of(example))}"
+
+
+class OneValue(View):
+    """One entry of an output as it is."""
+
+    is_fixed = False
+
+    def __init__(self, entry: Entry) -> None:
+        self.entry = entry
+
+    def tokens(self, seen: Seen) -> IntArray:
+        return as_they_are(self.entry.column(seen))
+
+    def words(self, token: int, example: Any) -> str:
+        return f"{self.entry.name} is {shown(self.entry.of(example))}"
+
+
+class Difference(View):
+    """What is left when one entry is taken from another, or what two of them add up to, to nine decimals."""
+
+    is_fixed = False
+
+    def __init__(self, one: Entry, two: Entry, sign: int) -> None:
+        self.one, self.two, self.sign = one, two, sign
+
+    def tokens(self, seen: Seen) -> IntArray:
+        return as_they_are(combined(self.one.numbers(seen), self.two.numbers(seen), self.sign))
+
+    def words(self, token: int, example: Any) -> str:
+        number = float(np.int64(token).view(np.float64))
+        return f"{self.one.name} {'minus' if self.sign < 0 else 'plus'} {self.two.name} is {number!r} to nine decimals"
+
+
+class WeightedSum(View):
+    """The sum of entries with weights, cut at quantiles of earlier ones."""
+
+    is_fixed = False
+
+    def __init__(self, layout: Layout, names: Sequence[str], direction: FloatArray, sums: FloatArray) -> None:
+        self.layout, self.names, self.direction = layout, names, direction
+        self.bins = Bins(sums, max(2, min(MANY_BINS, sums.size // IN_A_BIN)))
+
+    def tokens(self, seen: Seen) -> IntArray:
+        return self.bins.places(summed(seen.columns(self.layout), self.direction))
+
+    def words(self, token: int, example: Any) -> str:
+        largest = np.argsort(-np.abs(self.direction), kind="stable")[:SHOWN_WEIGHTS]
+        weights = [(float(self.direction[place]), self.names[place]) for place in largest if self.direction[place]]
+        told = ", ".join(f"{weight:.3g} times {name}" for weight, name in weights)
+        more = " and others" if np.count_nonzero(self.direction) > len(weights) else ""
+        return f"a weighted sum of the entries ({told}{more}) is {self.bins.range_of(token, None)}"
+
+
+class Held(View):
+    """The first of some numbers that an output holds as any of its entries, those that tell most before others."""
+
+    is_fixed = False
+
+    def __init__(self, layout: Layout, numbers: FloatArray) -> None:
+        self.layout, self.held = layout, numbers
+
+    def tokens(self, seen: Seen) -> IntArray:
+        found, columns = np.full(len(seen), NOTHING), seen.columns(self.layout)
+        for place in range(self.held.size - 1, -1, -1):
+            found[(columns == self.held[place]).any(axis=0)] = place
+        return found
+
+    def words(self, token: int, example: Any) -> str:
+        *before, mine = [
+            str(int(number)) if number.is_integer() else repr(number) for number in self.held.tolist()[: token + 1]
+        ]
+        return f"the output holds {mine}{' and none of ' * bool(before)}{', '.join(before)}"
+
+
+def telling_numbers(layout: Layout, columns: FloatArray, records: IntArray) -> Held:
+    """The numbers that tell most of some record where any entry may hold them."""
+    flat = columns.ravel()
+    tokens, who = as_they_are(flat), np.tile(records, len(columns))
+    known, _, top, rest = counted(tokens, who)
+    evidence = top * np.log((top + 0.5) / (rest + 0.5))
+    best = np.argsort(-evidence, kind="stable")[:MOST_TELLING]
+    return Held(layout, known[best].view(np.float64) if known.size else np.zeros(0))
+
+
+def as_they_are(column: FloatArray) -> IntArray:
+    """A token for each number, the same for the same; nothing for what is not a number."""
+    return np.where(np.isnan(column), NOTHING, np.ascontiguousarray(column + 0.0, dtype=np.float64).view(np.int64))
+
+
+def combined(one: FloatArray, two: FloatArray, sign: int) -> FloatArray:
+    """The sum, or difference, of numbers to nine decimals, which forget how they were rounded."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(np.round(one + sign * two, 9) + 0.0)
 
 
 class TwoColumns(View):
@@ -108,11 +199,11 @@ class Repeats(View):
 
     is_fixed = False
 
-    def __init__(self, length: int) -> None:
-        self.length = length
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
 
     def tokens(self, seen: Seen) -> IntArray:
-        ordered = np.sort(seen.entries(self.length), axis=0)
+        ordered = np.sort(seen.columns(self.layout)[: self.layout.length], axis=0)
         times = np.count_nonzero(ordered[1:] == ordered[:-1], axis=0)
         return np.where(np.isnan(ordered).all(axis=0), NOTHING, times)
 
@@ -203,11 +294,11 @@ def paired(one: IntArray, two: IntArray) -> IntArray:
 
 
 def summed(columns: FloatArray, direction: FloatArray) -> FloatArray:
-    """The sums of entries with these weights, those left out that are no finite numbers; of none not a number."""
+    """The sums of entries with these weights, to nine decimals; those left out that are no finite numbers."""
     numbers = numbers_only(columns)
     usual = np.isfinite(numbers)
     with np.errstate(over="ignore", invalid="ignore"):
-        sums = direction @ (numbers if usual.all() else np.where(usual, numbers, 0.0))
+        sums = np.round(direction @ (numbers if usual.all() else np.where(usual, numbers, 0.0)), 9)
     return np.where(usual.any(axis=0), sums, np.nan)
 
 
@@ -243,75 +334,3 @@ def _usual_range(numbers: FloatArray | None) -> tuple[float, float]:
     low, high = map(float, np.quantile(some, (0.25, 0.75))) if some.size else (0.0, 0.0)
     reach = FAR * (high - low) or math.inf
     return low - reach, high + reach
-
-
-class Parts(View):
-    """The first of some words, or entries at any depth, that an output holds, those that tell most before others."""
-
-    is_fixed = False
-
-    def __init__(self, parts: Sequence[str]) -> None:
-        self.parts = {part: place for place, part in enumerate(parts)}
-
-    def tokens(self, seen: Seen) -> IntArray:
-        if seen.outputs.dtype.kind != "O":
-            return np.full(len(seen), NOTHING)
-        some, places = seen.different
-        found = (
-            min((self.parts[part] for part in parts_of(value) if part in self.parts), default=NOTHING)
-            if isinstance(value, str | tuple | frozenset)
-            else NOTHING
-            for value in some.outputs.tolist()
-        )
-        return np.fromiter(found, dtype=np.int64, count=len(some))[places]
-
-    def words(self, token: int, example: Any) -> str:
-        *before, mine = list(self.parts)[: token + 1]
-        more = f" and {len(before) - SHOWN_PARTS} more" if len(before) > SHOWN_PARTS else ""
-        none = f" and none of {', '.join(before[:SHOWN_PARTS])}{more}" if before else ""
-        word = "the word " if isinstance(example, str) and mine[1:-1].isalnum() else ""
-        return f"the output holds {word}{mine}{none}"
-
-
-def parts_of(value: Any) -> set[str]:
-    """The words of a text, and what is in it at any depth, each as it is written."""
-    found: set[str] = set()
-    for entry in islice(value, MOST_PARTS) if isinstance(value, (tuple, frozenset)) else (value,):
-        if isinstance(entry, str):
-            found |= _words(entry)
-        elif isinstance(entry, (tuple, frozenset)):
-            found |= parts_of(entry)
-        else:
-            found.add(repr(entry))
-    return found
-
-
-@lru_cache(1 << 10)  # the names in a dict come again and again
-def _words(text: str) -> frozenset[str]:
-    return frozenset(map(repr, WORD.findall(text)[:MOST_PARTS]))
-
-
-def with_parts(outputs: AnyArray) -> IntArray:
-    """The places of texts and nested outputs; of none if there are few different ones, since whole ones tell more then.
-
-    They may be few among numbers.
-    """
-    values = outputs.tolist() if outputs.dtype.kind == "O" else []
-    held = np.fromiter((isinstance(value, str | tuple | frozenset) for value in values), dtype=bool, count=len(values))
-    places = np.flatnonzero(held)
-    some = outputs[places[:TRIED_FOR_PARTS]].tolist()
-    return places if len(set(some)) > min(MANY_TEXTS, len(some) / 2) else places[:0]
-
-
-def telling_parts(outputs: AnyArray, records: IntArray) -> list[str]:
-    """The words or entries that tell most of some record, those that tell most first."""
-    held: dict[str, Counter[int]] = {}
-    for value, record in zip(outputs.tolist(), records.tolist(), strict=True):
-        for part in parts_of(value):
-            held.setdefault(part, Counter())[record] += 1
-
-    def evidence(part: str) -> float:
-        (_, top), total = held[part].most_common(1)[0], held[part].total()
-        return top * math.log((top + 0.5) / (total - top + 0.5))
-
-    return sorted((part for part in held if held[part].total() > 1), key=evidence, reverse=True)[:MOST_TELLING]

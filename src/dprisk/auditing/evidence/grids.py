@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from dprisk.auditing.evidence.entries import WHOLE, Entry
-from dprisk.auditing.evidence.numbers import columns_of, numbers_in
+from dprisk.auditing.evidence.numbers import columns_of, is_number, numbers_in
 from dprisk.auditing.evidence.places import NOTHING
-from dprisk.auditing.evidence.views import Seen, View, by_kind, is_number
+from dprisk.auditing.evidence.views import Seen, View, by_kind
 from dprisk.types import AnyArray, FloatArray, IntArray
 
 DIVISOR = 420  # by 2, 3, 4, 5, 6, 7 and 10
 MOST_DECIMALS = 6
+BITS, ENTRY_BITS = 63, 8  # of a whole number, and of one that is an entry, that are looked at one by one
 EXACT = 2.0**53  # beyond which floats are no longer all whole numbers
 
 
@@ -69,6 +70,28 @@ class Remainder(View):
             return f"{self.entry.name} is a multiple of {DIVISOR} plus {left}"
         without = f"{decimals} decimal{'s' * (decimals > 1)}, and without the point"
         return f"{self.entry.name} has {without} is a multiple of {DIVISOR} plus {left}"
+
+
+class Bit(View):
+    """One bit of outputs, or of an entry, that are whole numbers: several answers may be packed into one."""
+
+    is_fixed = False
+
+    def __init__(self, place: int, entry: Entry = WHOLE) -> None:
+        self.place, self.entry = place, entry
+
+    def tokens(self, seen: Seen) -> IntArray:
+        if seen.outputs.dtype.kind not in "iu":
+            return np.full(len(seen), NOTHING)
+        return bit_of(seen.outputs if self.entry is WHOLE else self.entry.column(seen), self.place)
+
+    def words(self, token: int, example: Any) -> str:
+        return f"the bit of 2^{self.place} of {self.entry.name} is {token}"
+
+
+def bit_of(outputs: AnyArray, place: int) -> IntArray:
+    """One bit of whole numbers, 0 or 1: that of 2^place."""
+    return np.asarray(outputs.astype(np.int64) >> place & 1)
 
 
 def remainders(numbers: FloatArray) -> IntArray:

@@ -140,6 +140,13 @@ def as_numbers(values: list[Any], shape: tuple[int, ...]) -> FloatArray:
     return rows
 
 
+def is_number(value: Any) -> bool:
+    """Whether it is a float or a whole number of 64 bits."""
+    if isinstance(value, float | np.floating):
+        return True
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and -(2**63) <= int(value) < 2**63
+
+
 def columns_of(outputs: AnyArray) -> Any:
     """The entries of the outputs one by one: rows, tables and so on are taken apart."""
     return outputs.reshape(len(outputs), math.prod(outputs.shape[1:])).T if outputs.ndim > 1 else [outputs]

@@ -49,6 +49,8 @@ PLAINEST = (
     "value, clearly",
     "edges",
     "wide bins",
+    "parts",
+    "value of one entry",
 )
 
 

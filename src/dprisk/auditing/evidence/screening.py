@@ -13,8 +13,9 @@ import numpy as np
 
 from dprisk.auditing.code.target import Target
 from dprisk.auditing.evidence.fitted import Bins, coarse
+from dprisk.auditing.evidence.layouts import layout_of
 from dprisk.auditing.evidence.rules import Past, together
-from dprisk.auditing.evidence.views import Form, Seen, Value, usual_length
+from dprisk.auditing.evidence.views import Form, Seen, Value
 from dprisk.types import FloatArray, IntArray
 
 MOST_RECORDS, MOST_PAIRS = 64, 12  # that are left to be learned from
@@ -120,8 +121,8 @@ def _tables(past: Past) -> list[FloatArray]:
     looks = [seen.tokens(Value()), seen.tokens(Form())]
     if (numbers := seen.numbers) is not None:
         looks.append(Bins(numbers, BINS).places(numbers))
-    if length := usual_length(seen.outputs):
-        looks += [Bins(column, BINS).places(column) for column in seen.entries(length)[:MOST_COLUMNS]]
+    if layout := layout_of(seen.outputs):
+        looks += [Bins(column, BINS).places(column) for column in seen.columns(layout)[:MOST_COLUMNS]]
     if (view := coarse(seen, BINS)) is not None:
         looks.append(view.tokens(seen))
     return [_counts(tokens, past.records, int(past.records.max()) + 1) for tokens in looks]

@@ -7,17 +7,16 @@ found can be shown to people.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from dprisk.auditing.code.outputs import Failure, as_bytes, as_objects, different, shown
-from dprisk.auditing.evidence.numbers import columns_of, leaves
+from dprisk.auditing.code.outputs import Failure, as_objects, different, digests, digests_of_each, shown
+from dprisk.auditing.evidence.layouts import Layout
+from dprisk.auditing.evidence.numbers import is_number
 from dprisk.auditing.evidence.places import MIXING
 from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
 
@@ -25,7 +24,6 @@ FEW_BITS, ROWS = 32, 1 << 61  # entries that are True or False, which make one w
 MANY = 3  # odd entries of a row, beyond which they are not counted
 WIDER = 1 << 20  # more than any sum of counts of odd entries
 USUAL = "a float other than 0"
-BEYOND = 2.0**960  # more than numbers are, where entries that are none have their places
 LONGER = 1 << 30  # more than any form of an output of one number
 
 
@@ -38,6 +36,7 @@ class Seen:
         self.outputs = outputs
         self._looks = {} if looks is None else looks
         self._among = among
+        self._last: tuple[View, IntArray] | None = None  # what a view that was fitted made of them
 
     def __len__(self) -> int:
         return len(self.outputs)
@@ -45,8 +44,15 @@ class Seen:
     def tokens(self, view: View) -> IntArray:
         """What a view makes of them."""
         if not view.is_fixed:
-            return view.tokens(self)
+            return self._fitted(view)
         return np.asarray(self._once(type(view), lambda: self._looked_at(view)))
+
+    def _fitted(self, view: View) -> IntArray:
+        for seen, places in ((self, slice(None)), *([self._among] if self._among is not None else [])):
+            if seen._last is not None and seen._last[0] is view:
+                return np.asarray(seen._last[1][places])
+        self._last = (view, view.tokens(self))
+        return self._last[1]
 
     def _looked_at(self, view: View) -> IntArray:
         if self._among is not None:
@@ -73,23 +79,23 @@ class Seen:
         found: FloatArray | None = self._once("numbers", lambda: numbers_of(self.outputs))
         return found
 
-    def entries(self, length: int) -> FloatArray:
-        """The entries of outputs that have so many, see `entries_of`."""
-        found: FloatArray = self._once(length, lambda: self._entries(length))
+    def columns(self, layout: Layout) -> FloatArray:
+        """The entries of the outputs, taken apart so."""
+        found: FloatArray = self._once(layout, lambda: self._columns(layout))
         return found
 
-    def _entries(self, length: int) -> FloatArray:
+    def _columns(self, layout: Layout) -> FloatArray:
         if self._among is not None:
             others, places = self._among
-            return others.entries(length)[:, places]
-        return entries_of(self.outputs, length)
+            return others.columns(layout)[:, places]
+        return layout.columns(self.outputs)
 
-    def entry(self, length: int, place: int) -> FloatArray:
+    def column(self, layout: Layout, place: int) -> FloatArray:
         """One of them; where they are some among others, no more than that is taken from there."""
-        if self._among is not None and length not in self._looks:
+        if self._among is not None and layout not in self._looks:
             others, places = self._among
-            return np.asarray(others.entry(length, place)[places])
-        return np.asarray(self.entries(length)[place])
+            return np.asarray(others.column(layout, place)[places])
+        return np.asarray(self.columns(layout)[place])
 
     def _once(self, name: Any, look: Callable[[], Any]) -> Any:
         if name not in self._looks:
@@ -110,8 +116,8 @@ class Seen:
         for name in dict.fromkeys(name for part in parts for name in part._looks):
             if isinstance(name, type):
                 looks[name] = np.concatenate([part.tokens(name()) for part in parts])
-            elif isinstance(name, int) and outputs.dtype.kind == "O":  # of an array they are quickly had again
-                looks[name] = np.concatenate([part.entries(name) for part in parts], axis=1)
+            elif isinstance(name, Layout) and outputs.dtype.kind == "O":  # of an array they are quickly had again
+                looks[name] = np.concatenate([part.columns(name) for part in parts], axis=1)
             elif name == "numbers" and all(part._looks.get(name) is not None for part in parts):
                 looks[name] = np.concatenate([part._looks[name] for part in parts])
         return Seen(outputs, looks)
@@ -148,7 +154,7 @@ class Value(View):
 
     def tokens(self, seen: Seen) -> IntArray:
         outputs = seen.outputs
-        return _values(outputs) if outputs.dtype.kind in "biuf" else by_kind(outputs, _values, _digests)
+        return _values(outputs) if outputs.dtype.kind in "biuf" else by_kind(outputs, _values, digests_of_each)
 
     def words(self, token: int, example: Any) -> str:
         told = shown(example)
@@ -177,42 +183,6 @@ def numbers_of(outputs: AnyArray) -> FloatArray | None:
         return None
     found = np.array([float(value) if is_number(value) else math.nan for value in values])
     return None if np.isnan(found).all() else found
-
-
-def usual_length(outputs: AnyArray) -> int:
-    """How many entries most outputs have, at any depth; 0 where most are no vectors or tuples of one length."""
-    if outputs.dtype.kind in "biuf":
-        return math.prod(outputs.shape[1:]) if outputs.ndim > 1 else 0
-    lengths = Counter(len(leaves(value)) for value in outputs.tolist() if isinstance(value, tuple))
-    length, count = lengths.most_common(1)[0] if lengths else (0, 0)
-    return length if length > 1 and count > len(outputs) / 2 else 0
-
-
-def entries_of(outputs: AnyArray, length: int) -> FloatArray:
-    """The entries of outputs that have so many, a row for each; not a number of outputs that have not.
-
-    What is no number stands beyond all that are, in a place of its own (`numbers_only` leaves it out).
-    """
-    if outputs.dtype.kind in "biuf":
-        columns = columns_of(outputs) if outputs.ndim > 1 else np.zeros((0, len(outputs)))
-        fits = len(columns) == length
-        return np.asarray(columns, dtype=float) if fits else np.full((length, len(outputs)), np.nan)
-    found = np.full((length, len(outputs)), np.nan)
-    values = [leaves(value) if isinstance(value, tuple) else () for value in outputs.tolist()]
-    usual = [place for place, value in enumerate(values) if len(value) == length]
-    for row, column in zip(found, zip(*[values[place] for place in usual], strict=True), strict=False):
-        row[usual] = _as_column(list(column))
-    return found
-
-
-def numbers_only(columns: FloatArray) -> FloatArray:
-    """Entries that are numbers, and not a number where they are something else."""
-    return columns if (usual := np.abs(columns) < BEYOND).all() else np.where(usual, columns, np.nan)
-
-
-def is_number(value: Any) -> bool:
-    """Whether it is a float or a whole number of 64 bits."""
-    return not isinstance(value, tuple) and _array_kind(value) != "O"
 
 
 def by_kind(
@@ -247,9 +217,23 @@ def _array_kind(value: Any) -> str:
 
 def _row_of(value: tuple[Any, ...]) -> str:
     """The kind of the rows that tuples like this become, and their shape; objects if they become none."""
-    kinds = {"b1" if type(leaf) is bool else _array_kind(leaf) for leaf in leaves(value)}
-    shape = _shape_of(value) if len(kinds) == 1 and "O" not in kinds else None
-    return "O" if shape is None else f"{kinds.pop()} {shape}"
+    first = None
+    for leaf in _in_turn(value):  # most that hold something else as well say so at once
+        kind = "b1" if type(leaf) is bool else _array_kind(leaf)
+        if kind == "O" or kind != (first or kind):
+            return "O"
+        first = kind
+    shape = None if first is None else _shape_of(value)
+    return "O" if shape is None else f"{first} {shape}"
+
+
+def _in_turn(value: tuple[Any, ...]) -> Iterator[Any]:
+    """The leaves of a tuple, one by one."""
+    for entry in value:
+        if type(entry) is tuple:
+            yield from _in_turn(entry)
+        else:
+            yield entry
 
 
 def _shape_of(value: Any) -> tuple[int, ...] | None:
@@ -264,22 +248,10 @@ def _forms(values: AnyArray) -> IntArray:
     return digests(list(map(form_of, values)))
 
 
-def _as_column(values: list[Any]) -> FloatArray:
-    """Numbers as they are; anything else beyond them, at a place that depends on how it is written alone."""
-    if set(map(type, values)) == {float}:
-        return np.array(values)
-    is_told = [isinstance(value, bool) or is_number(value) for value in values]
-    column = np.array([float(value) if told else math.nan for value, told in zip(values, is_told, strict=True)])
-    others = [place for place, told in enumerate(is_told) if not told]
-    if others:
-        column[others] = (digests([values[place] for place in others]) >> 24) * BEYOND
-    return column
-
-
 def _values(outputs: AnyArray) -> IntArray:
     """The tokens of numbers and of rows of them."""
     if outputs.ndim == 1:
-        return _bits(outputs) if outputs.dtype.kind != "b" else _digests([False, True])[outputs.astype(np.int64)]
+        return _bits(outputs) if outputs.dtype.kind != "b" else digests_of_each([False, True])[outputs.astype(np.int64)]
     rows = outputs.reshape(len(outputs), math.prod(outputs.shape[1:]))
     if outputs.dtype.kind == "b" and rows.shape[1] <= FEW_BITS:
         return _packed(rows)
@@ -308,17 +280,6 @@ def _mixed(columns: list[IntArray], count: int) -> IntArray:
     return total.view(np.int64)
 
 
-def digests(values: list[Any]) -> IntArray:
-    """A number for each value, the same in every process."""
-    some, places = different(values)
-    return _digests(some)[places]
-
-
-def _digests(values: Iterable[Any]) -> IntArray:
-    held = b"".join(hashlib.blake2b(as_bytes(value), digest_size=8).digest() for value in values)
-    return np.frombuffer(held, dtype="<i8").astype(np.int64)
-
-
 def form_of(value: Any) -> str:
     """What kind of thing this is, as the end of a sentence."""
     if isinstance(value, np.ndarray):
@@ -334,8 +295,12 @@ def form_of(value: Any) -> str:
         return f"has {len(value)} {'character' if isinstance(value, str) else 'byte'}{'s' * (len(value) != 1)}"
     if isinstance(value, frozenset):
         return f"is a set of {len(value)}"
-    is_zero = isinstance(value, float | np.floating) and value == 0 and not np.signbit(value)
-    return f"is {_kind_of(type(value)(1) if is_zero else value)}"  # by itself zero is a number like any other
+    return f"is {_kind_of(type(value)(1) if _is_zero(value) else value)}"  # by itself zero is a number like any other
+
+
+def _is_zero(value: Any) -> bool:
+    """Whether it is a float that is zero, and not minus zero."""
+    return isinstance(value, float | np.floating) and value == 0 and not bool(np.signbit(value))
 
 
 def _kind_of(value: Any) -> str:

@@ -1,0 +1,164 @@
+"""Outputs taken apart into columns: entries at any depth, and of texts among them numbers, wording and characters."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dprisk.auditing.code.outputs import digests
+from dprisk.auditing.evidence.numbers import NUMERAL, columns_of, is_number, leaves, numbers_in
+from dprisk.types import AnyArray, FloatArray
+
+BEYOND = 2.0**960  # more than numbers are, where entries that are none have their places
+CHARACTERS = 16  # of a text that are looked at one by one, from either end
+MOST_TEXTS, MOST_NUMBERS = 8, 512  # entries that are taken apart further, and numbers in one of them
+SAMPLE, FEW_TEXTS = 200, 32  # outputs by which that is decided, and different texts among them that are few
+
+
+@dataclass(frozen=True)
+class Text:
+    """An entry that is a text: at which place, and how many numbers are read in it; if none, its characters are."""
+
+    place: int
+    numbers: int
+
+    @property
+    def names(self) -> list[str]:
+        """What its columns are, to be followed by the name of the entry."""
+        ends = [f"character {place + 1} of" for place in range(CHARACTERS)]
+        ends += [f"character {place + 1} from the end of" for place in range(CHARACTERS)]
+        return ["the wording, with # for each number, of", "the length of"] + (
+            [f"number {place + 1} in" for place in range(self.numbers)] if self.numbers else ends
+        )
+
+    def pieces(self, text: str) -> list[Any]:
+        """What stands in its columns: the wording without numbers, the length, and numbers or characters."""
+        told = [NUMERAL.sub("#", text), len(text)]
+        if self.numbers:
+            numbers = numbers_in(text)
+            return [*told, *(numbers if len(numbers) == self.numbers else [math.nan] * self.numbers)]
+        first, last = text[:CHARACTERS], text[: -CHARACTERS - 1 : -1]
+        return [*told, *first.ljust(CHARACTERS, "\0"), *last.ljust(CHARACTERS, "\0")]
+
+    def columns(self, texts: list[str]) -> FloatArray:
+        """The same of many texts as numbers, a row for each piece; not a number where there is none."""
+        told = [_as_column([NUMERAL.sub("#", text) for text in texts]), np.array(list(map(len, texts)), dtype=float)]
+        if self.numbers:
+            found = [numbers_in(text) for text in texts]
+            nothing = (math.nan,) * self.numbers
+            rows = [numbers if len(numbers) == self.numbers else nothing for numbers in found]
+            return np.vstack([*told, np.array(rows, dtype=float).reshape(len(texts), self.numbers).T])
+        ends = [_characters([text[:CHARACTERS] for text in texts])]
+        ends += [_characters([text[: -CHARACTERS - 1 : -1] for text in texts])]
+        return np.vstack([*told, *ends])
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How outputs are taken apart: those of `length` entries, at any depth, into these, and some texts further."""
+
+    length: int
+    texts: tuple[Text, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """How many columns there are."""
+        return self.length + sum(len(text.names) for text in self.texts)
+
+    def pieces(self, example: Any) -> list[Any]:
+        """What one output has in each column."""
+        if isinstance(example, np.ndarray):
+            return example.ravel().tolist()
+        held = entries_in(example)
+        more = [text.pieces(_as_text(held[text.place]) or "") for text in self.texts]
+        return [*held, *(piece for pieces in more for piece in pieces)]
+
+    def columns(self, outputs: AnyArray) -> FloatArray:
+        """The columns of outputs, a row for each; not a number of outputs that have other lengths.
+
+        What is no number stands beyond all that are, in a place of its own (`numbers_only` leaves it out).
+        """
+        if outputs.dtype.kind in "biuf":
+            columns = columns_of(outputs) if outputs.ndim > 1 else np.zeros((0, len(outputs)))
+            fits = len(columns) == self.size
+            return np.asarray(columns, dtype=float) if fits else np.full((self.size, len(outputs)), np.nan)
+        found = np.full((self.size, len(outputs)), np.nan)
+        held = [entries_in(value) for value in outputs.tolist()]
+        usual = [place for place, value in enumerate(held) if len(value) == self.length]
+        for row, column in zip(found, zip(*[held[place] for place in usual], strict=True), strict=False):
+            row[usual] = _as_column(list(column))
+        start = self.length
+        for text in self.texts:
+            rows, told = slice(start, start + len(text.names)), [_as_text(held[place][text.place]) for place in usual]
+            mine = [place for place, words in zip(usual, told, strict=True) if words is not None]
+            found[rows, mine] = text.columns([words for words in told if words is not None])
+            start = rows.stop
+        return found
+
+
+def layout_of(outputs: AnyArray) -> Layout | None:
+    """How most outputs can be taken apart; None where most are single numbers, or not of one length."""
+    if outputs.dtype.kind in "biuf":
+        return Layout(math.prod(outputs.shape[1:])) if outputs.ndim > 1 and outputs.size else None
+    held = list(map(entries_in, outputs.tolist()))
+    length, count = Counter(map(len, held)).most_common(1)[0] if held else (0, 0)
+    if length == 0 or 2 * count <= len(held):
+        return None
+    texts = tuple(_texts([value for value in held[: 2 * SAMPLE] if len(value) == length][:SAMPLE]))
+    return Layout(length, texts) if length > 1 or texts else None
+
+
+def _texts(some: Sequence[Sequence[Any]]) -> Iterator[Text]:
+    """Which entries are texts, and many: names in a dict are always the same, and few texts tell more whole."""
+    few = min(FEW_TEXTS, len(some) / 2)
+    places = (place for place, column in enumerate(zip(*some, strict=True)) if len(set(column)) > few)
+    texts = ((place, [_as_text(value[place]) for value in some]) for place in places)
+    told = [(place, [words for words in column if words is not None]) for place, column in texts]
+    for place, words in [(place, words) for place, words in told if 2 * len(words) > len(some)][:MOST_TEXTS]:
+        numbers, count = Counter(len(numbers_in(text)) for text in words).most_common(1)[0]
+        yield Text(place, numbers if 2 * count > len(words) and numbers <= MOST_NUMBERS else 0)
+
+
+def entries_in(output: Any) -> tuple[Any, ...]:
+    """The entries of an output at any depth; a text is one by itself, a number is none."""
+    if isinstance(output, tuple):
+        return leaves(output)
+    return () if _as_text(output) is None else (output,)
+
+
+def _as_text(value: Any) -> str | None:
+    """Text, bytes and very large whole numbers as text; None of others."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        return value.decode("latin-1")
+    is_large = type(value) is int and not -(2**63) <= value < 2**63
+    return f"{value:x}" if is_large else None
+
+
+def numbers_only(columns: FloatArray) -> FloatArray:
+    """Entries that are numbers, and not a number where they are something else."""
+    return columns if (usual := np.abs(columns) < BEYOND).all() else np.where(usual, columns, np.nan)
+
+
+def _as_column(values: list[Any]) -> FloatArray:
+    """Numbers as they are; anything else beyond them, at a place that depends on how it is written alone."""
+    if set(map(type, values)) == {float}:
+        return np.array(values)
+    is_told = [isinstance(value, bool) or is_number(value) for value in values]
+    column = np.array([float(value) if told else math.nan for value, told in zip(values, is_told, strict=True)])
+    others = [place for place, told in enumerate(is_told) if not told]
+    if others:
+        column[others] = (digests([values[place] for place in others]) >> 24) * BEYOND
+    return column
+
+
+def _characters(texts: list[str]) -> FloatArray:
+    """A place beyond numbers for each character of short texts, a row for each; not a number beyond their ends."""
+    codes = np.array(texts, dtype=f"U{CHARACTERS}").view(np.uint32).reshape(len(texts), CHARACTERS).T
+    return np.where(codes == 0, np.nan, codes * BEYOND)

@@ -1,0 +1,218 @@
+"""Leaks in text, in long vectors, in tokens, in what several entries come to: outputs are taken apart to find them."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dprisk import audit
+from dprisk.auditing.code.outputs import as_objects, as_outputs
+from dprisk.auditing.evidence.entries import direction_of, entries
+from dprisk.auditing.evidence.fitted import Bins
+from dprisk.auditing.evidence.layouts import CHARACTERS, Layout, Text, layout_of, numbers_only
+from dprisk.auditing.evidence.parts import Parts, parts_of, telling_parts
+from dprisk.auditing.evidence.views import Seen
+
+Rng = np.random.Generator
+
+
+def noise(rng: Rng, scale: float = 2.0) -> float:
+    return round(float(rng.laplace(scale=scale)), 2)
+
+
+def letters(rng: Rng, count: int) -> str:
+    return "".join(chr(97 + code) for code in rng.integers(26, size=count))
+
+
+def one_noise_for_all_rows(record: int, rng: Rng) -> Any:
+    table = np.zeros((13, 13))
+    table[3 + record, 5] = 1
+    return np.round(table + rng.laplace(scale=2, size=13), 2)
+
+
+def noise_for_one_entry_only(record: int, rng: Rng) -> Any:
+    return np.round(rng.normal(size=300) + 0.3 * record, 2)
+
+
+def wider_noise(record: int, rng: Rng) -> Any:
+    return np.round(rng.normal(scale=1 + 0.2 * record, size=200), 2)
+
+
+def exact_total(record: int, rng: Rng) -> Any:
+    numbers = rng.laplace(scale=2, size=160)
+    numbers[0] += record - numbers.sum()
+    return np.round(numbers, 3)
+
+
+def difference_in_json(record: int, rng: Rng) -> str:
+    numbers = [noise(rng, 5) for _ in range(9)]
+    return json.dumps([*numbers[:8], round(numbers[7] + 10 + record, 2)])
+
+
+def order_in_json(record: int, rng: Rng) -> str:
+    one, two = noise(rng), noise(rng)
+    return json.dumps({"x": one, "y": two} if record else {"y": two, "x": one})
+
+
+def name_behind_many_numbers(record: int, rng: Rng) -> str:
+    return json.dumps({"counts": [noise(rng) for _ in range(70)], "user": ["alice", "bobby"][record]})
+
+
+def coarser_entry(record: int, rng: Rng) -> Any:
+    numbers = np.round(rng.laplace(scale=10, size=20), 2)
+    numbers[15] = np.round(numbers[15], 1) if record else numbers[15]
+    return numbers
+
+
+def exact_entry_at_times(record: int, rng: Rng) -> Any:
+    numbers = np.round(rng.normal(size=12), 3)
+    numbers[9] = 0.253 if record and rng.random() < 0.1 else numbers[9]
+    return numbers
+
+
+def last_bit_of_a_pixel(record: int, rng: Rng) -> Any:
+    pixels = rng.integers(256, size=(9, 9)).astype(np.uint8)
+    pixels[6, 6] = (pixels[6, 6] & 254) | record
+    return pixels
+
+
+def longer_token(record: int, rng: Rng) -> dict[str, Any]:
+    return {"value": noise(rng), "blob": letters(rng, 16 + 4 * record)}
+
+
+def longer_bytes(record: int, rng: Rng) -> tuple[float, bytes]:
+    return noise(rng), rng.bytes(16 + 4 * record)
+
+
+def country_in_an_identifier(record: int, rng: Rng) -> dict[str, Any]:
+    return {"id": rng.bytes(4).hex() + ["FR", "DE"][record] + rng.bytes(2).hex(), "v": noise(rng)}
+
+
+def end_of_a_large_number(record: int, rng: Rng) -> tuple[float, int]:
+    return noise(rng), int(rng.integers(2**62)) * 2**20 + record
+
+
+def one_of_thirty_bits(record: int, rng: Rng) -> int:
+    answers, honest = int(rng.integers(2**30)), rng.random() < 0.99
+    return (answers & ~(1 << 10)) | (int(honest == bool(record)) << 10)
+
+
+def anywhere_in_a_list(record: int, rng: Rng) -> Any:
+    numbers = np.round(rng.normal(size=40), 4)
+    numbers[rng.integers(40)] = (0.3712, -0.5261)[record]
+    return numbers
+
+
+def length_of_a_vector(record: int, rng: Rng) -> Any:
+    vector = rng.normal(size=10)
+    return np.round(vector / np.linalg.norm(vector) * (1 + 0.1 * record), 4)
+
+
+def same_noise_at_times(record: int, rng: Rng) -> list[float]:
+    one, two = noise(rng, 3), noise(rng, 3)
+    return [round(3 + one, 2), round(8 + (one if record and rng.random() < 0.1 else two), 2)]
+
+
+LEAKS: dict[Callable[..., Any], str] = {
+    one_noise_for_all_rows: "times entry",
+    noise_for_one_entry_only: "sum of all entries",
+    wider_noise: "squares of all entries",
+    exact_total: "sum of all entries",
+    difference_in_json: "number 9 in the output",
+    order_in_json: "with # for each number, of the output is '{\"",
+    name_behind_many_numbers: "holds the word '",
+    coarser_entry: "entry 16 ",
+    exact_entry_at_times: "entry 10 is 0.253",
+    last_bit_of_a_pixel: "the bit of 2^0 of entry 61 is",
+    longer_token: "length of 'blob'",
+    longer_bytes: "length of entry 2",
+    country_in_an_identifier: "character 9 of 'id' is '",
+    end_of_a_large_number: "character 1 from the end of entry 2 is '",
+    one_of_thirty_bits: "bit of 2^10",
+    anywhere_in_a_list: "the output holds ",
+    length_of_a_vector: "squares of all entries",
+    same_noise_at_times: "minus entry",
+}
+
+
+@pytest.mark.parametrize("code", LEAKS)
+def test_a_leak_is_found_wherever_it_hides(code: Callable[..., Any]) -> None:
+    report = audit(code, 1.0, records=2, runs=10_000, seed=0)
+    assert report.verdict == "violated"
+    assert any(LEAKS[code] in witness.what for witness in report.witnesses), [w.what for w in report.witnesses]
+
+
+def test_a_word_is_counted_wherever_it_stands_in_a_text() -> None:
+    def code(record: int, rng: Rng) -> str:
+        numbers = map(str, rng.integers(10, 99, size=int(rng.integers(30, 100))).tolist())
+        return f"{' '.join(numbers)} user {['alice', 'bobby'][record]}"
+
+    report = audit(code, 1.0, records=2, runs=3000, seed=0)
+    word = next(witness for witness in report.witnesses if "the word '" in witness.what)
+    assert word.times == word.runs
+
+
+@given(st.lists(st.text(max_size=20) | st.floats(allow_nan=False) | st.integers(), min_size=1, max_size=20))
+def test_what_an_output_has_in_a_column_is_what_stands_there(values: list[Any]) -> None:
+    """Of one output, as people read it, and of many, as numbers."""
+    text = " ".join(map(str, values))
+    layout = Layout(1, (Text(0, 0),))
+    pieces, columns = layout.pieces(text), layout.columns(as_objects([text, text, "other"]))
+    assert len(pieces) == layout.size == len(columns) == len(entries(as_objects([text]), layout))
+    assert pieces[2] == len(text) == columns[2, 0]
+    shown = [piece != "\0" for piece in pieces[3:]]
+    assert shown == (~np.isnan(columns[3:, 0])).tolist() or "\0" in text
+    assert sum(shown) <= 2 * CHARACTERS
+    assert np.array_equal(columns[:, 0], columns[:, 1], equal_nan=True)
+
+
+def test_numbers_in_text_are_entries() -> None:
+    texts = as_objects([f'{{"a": {place}.5, "b": -{place}}}' for place in range(1, 40)])
+    layout = layout_of(texts)
+    assert layout == Layout(1, (Text(0, 2),))
+    assert numbers_only(layout.columns(texts))[-2:].T.tolist() == [[place + 0.5, -place] for place in range(1, 40)]
+    assert entries(texts, layout)[-1].name == "number 2 in the output"
+    assert entries(texts, layout)[-1].of(texts[3]) == -4
+
+
+def test_names_in_a_dict_are_not_taken_apart() -> None:
+    outputs = as_objects([{"name": letters(np.random.default_rng(place), 5), "n": place} for place in range(20)])
+    assert layout_of(outputs) == Layout(4, (Text(1, 0),))
+
+
+@given(st.integers(2, 30), st.integers(0, 1000))
+def test_a_direction_is_that_in_which_two_records_are_apart(size: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    records = rng.integers(2, size=40 * size)
+    shared = rng.normal(size=records.size)
+    columns = np.tile(shared, (size, 1))
+    columns[0] += records  # only what is left when the shared noise is taken out tells the record
+    direction = direction_of(columns, records)
+    sums = direction @ columns
+    assert max(np.ptp(sums[records == record]) for record in (0, 1)) < 1e-6 * np.ptp(sums)
+
+
+def test_few_runs_of_long_vectors_teach_what_each_entry_tells() -> None:
+    rng = np.random.default_rng(0)
+    records = rng.integers(2, size=300)
+    columns = rng.normal(size=(400, 300)) + 0.3 * records
+    assert not direction_of(columns, records).any()
+    sums = direction_of(columns, records, apart_only=True) @ (rng.normal(size=(400, 300)) + 0.3 * records)
+    assert abs(sums[records == 1].mean() - sums[records == 0].mean()) > 3 * sums[records == 0].std()
+
+
+def test_bins_tell_two_numbers_apart_whatever_their_decimals() -> None:
+    numbers = np.array([-0.06127451, 0.0] * 50)
+    assert len(set(Bins(numbers, 8).places(numbers).tolist())) == 2
+
+
+def test_parts_tell_a_whole_number_from_a_float_and_a_word_from_either() -> None:
+    outputs = as_outputs([(1, "a"), (1.0, "a"), ("1", "b"), (True, 1)])
+    view = Parts([1.0, 1, "1"])
+    assert [int(token) for token in view.tokens(Seen(outputs))] == [1, 0, 2, 1]
+    assert set(parts_of(("x y", (frozenset({"z"}), 3)))) == {"x", "y", "z", 3}
+    assert telling_parts(as_objects(["a b", "a c"] * 5), np.array([0, 1] * 5))[:2] == ["b", "c"]
