@@ -256,11 +256,11 @@ def from_a_file(setting: Setting, seed: int) -> Alarms:
 
 def settings() -> Iterator[Setting]:
     delta = ApproxDP(1.0, 0.05)
-    plain = (flipped, geometric, on_a_grid, rows, two_bits, text, odd_forms, last_bits, in_a_dict, one_behind)
-    plain += (in_json, long_rows, packed)
+    numbers = (flipped, geometric, on_a_grid, rows, long_rows, two_bits, packed, last_bits, one_behind)
+    others = (text, odd_forms, in_a_dict, in_json)
     for run in (once, watched):
         how = run.__name__
-        yield from (Setting(f"{how}: {code.__name__}", run, code) for code in plain)
+        yield from (Setting(f"{how}: {code.__name__}", run, code) for code in (*numbers, *others))
         yield Setting(f"{how}: exceptions as outputs", run, fails)
         yield Setting(f"{how}: GRR over 5", run, five, 5)
         yield Setting(f"{how}: GRR over 100, screened", run, hundred, 100)
