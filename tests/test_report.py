@@ -413,6 +413,50 @@ def test_an_audit_stands_beside_what_is_proved(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("change", "code", "told"),
+    [
+        (
+            {"epsilon_certified": 2.5},
+            1,
+            "An audit refutes the promise: the epsilon of lab.noise is at least 2.5, above",
+        ),
+        ({"epsilon_certified": 1.5, "claim": 1.0}, 1, "An audit refutes a claim: the epsilon of lab.noise is at least"),
+        ({"verdict": "undecided"}, 3, "An audit of lab.noise is undecided"),
+        ({"verdict": "consistent with the claim", "claim": 5.0}, 3, "held lab.noise against epsilon 5 only"),
+        ({"verdict": "consistent with the claim"}, 0, "found nothing against epsilon 2, which proves nothing"),
+    ],
+)
+def test_what_an_audit_found_is_told_first_and_by_the_exit_code(
+    change: dict[str, Any],
+    code: int,
+    told: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A page that opens with good news of a release whose code is refuted is worse than none."""
+    model, found, page = tmp_path / "calm.toml", tmp_path / "audit.json", tmp_path / "page.json"
+    calm = (EXAMPLES / "clinic.toml").read_text().replace("tolerance = 0.05", "tolerance = 0.9")
+    model.write_text(calm.replace("tolerance = 0.1", "tolerance = 0.9"))
+    (tmp_path / "clinic.csv").write_text((EXAMPLES / "clinic.csv").read_text())
+    whole = {"verdict": "violated", "epsilon_certified": 0.5, "claim": 2, "delta": 0, "alpha": 0.01, "sentence": "x"}
+    found.write_text(json.dumps(whole | {"target": {"name": "lab.noise"}} | change))
+    shown = run(capsys, monkeypatch, "report", str(model), "--audit", str(found))
+    assert (shown[0], shown[1].count(told)) == (code, 1)
+    written = run(capsys, monkeypatch, "report", str(model), "--audit", str(found), "--out", str(page))
+    assert written[0] == code
+    assert told in written[1].splitlines()[0]
+    content = json.loads(page.read_text())
+    verdict = {0: "consistent with the claim", 1: "violated", 3: "undecided"}[code]
+    assert content["audit"]["of_this_release"]["verdict"] == verdict
+    assert content["audit"]["of_this_release"]["epsilon_proved"] == pytest.approx(2.0)
+    first = next(place for place, block in enumerate(content["content"]) if block.get("text") == "In short") + 1
+    assert told in content["content"][first]["text"]
+    tones = {block["tone"] for block in content["content"] if "tone" in block}
+    assert ("good" in tones) == (code == 0)
+
+
+@pytest.mark.parametrize(
     "change", [{"verdict": "fine"}, {"epsilon_certified": "x"}, {"claim": None}, {"sentence": 3}, {"neighbours": "x"}]
 )
 def test_what_is_no_audit_is_refused(tmp_path: Path, change: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from dprisk.report import words
+from dprisk.report.audits import Standing
 from dprisk.report.blocks import Block, Bullets, Card, Figure, Heading, Matrix, Paragraph, Table, Tone
 from dprisk.report.drawings import NARROW, WIDE, Axis, Bar, bars, taxonomy
 from dprisk.report.nist import likelihood, risk_level
@@ -28,9 +29,14 @@ def anchor(faced: Faced) -> str:
     return f"attacker-{faced.model.attackers.index(faced.attacker) + 1}"
 
 
-def summary(faced: list[Faced]) -> list[Block]:
-    """What people read first: how many attackers may gain more than is tolerated, what would help, a card for each."""
-    blocks: list[Block] = [Heading(2, "In short", "summary"), *_tolerated(faced)]
+def summary(faced: list[Faced], audited: Standing | None = None) -> list[Block]:
+    """What people read first: what an audit found, how many attackers may gain more than is tolerated, what would
+    help, a card for each."""
+    blocks: list[Block] = [Heading(2, "In short", "summary")]
+    blocks += [] if audited is None else [audited.paragraph]
+    if audited is not None and audited.is_in_doubt:
+        blocks.append(Paragraph("What follows is about the release as the file describes it, not about that code."))
+    blocks += _tolerated(faced)
     if names := words.untold(faced):
         blocks.append(Paragraph(f"Nothing here says whether the tolerance is kept: {', '.join(names)}.", "bad"))
     if any(it.not_covered for it in faced):
