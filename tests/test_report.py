@@ -349,6 +349,30 @@ def test_a_record_of_a_table_is_told_by_its_columns_and_bands(tmp_path: Path) ->
     assert "(one chosen person: age 10 to 14, sex f)" in line
 
 
+@pytest.mark.parametrize("release", [{"mechanism": "grr", "epsilon": 9.0}, {"guarantee": "pure", "epsilon": 9.0}])
+@pytest.mark.parametrize("rows", ["flu,f\n", "flu,f\nflu,m\nflu,m\n"])
+def test_a_table_that_leaves_nothing_to_find_out_keeps_no_tolerance(
+    release: dict[str, Any], rows: str, tmp_path: Path
+) -> None:
+    """The attacker is right about everybody beforehand: an advantage of 0 is no good news of the noise."""
+    (tmp_path / "people.csv").write_text(f"illness,sex\n{rows}")
+    seen = {"column": "illness"} if "mechanism" in release else {}
+    knows: dict[str, Any] = {"attacker__goal": "attribute", "attacker__wants": ["illness"], "attacker__knows": ["sex"]}
+    changes = knows | {"attacker__dataset_knowledge": "chosen", "attacker__tolerance": 0.05, "attacker__impact": "high"}
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(small(universe={"table": "people.csv"}, release=release | seen, **changes)))
+    found = make_report(read_threat_model(path))
+    assert "Within the tolerance" not in found.to_markdown() + found.sentence()
+    assert "stays within what is tolerated" not in found.to_markdown()
+    assert "Nothing here says whether the tolerance is kept: Somebody." in found.to_markdown()
+    assert "Nothing is left to find out here" in found.sentence()
+    assert [row[-1] for row in found.rows] == ["nothing to find out"]
+    assert "How likely, how bad" not in found.to_markdown()
+    (told,) = found.to_dict()["attackers"][0]["answers"]
+    assert told["nothing_to_find_out"] is True
+    assert "keeps_tolerance" not in told
+
+
 def test_labels_of_any_length_leave_the_page_small(tmp_path: Path) -> None:
     (tmp_path / "prior.csv").write_text(f"label,count\n{'x' * 100_000},3\nb,7\n")
     path = tmp_path / "x.json"

@@ -231,6 +231,25 @@ def test_the_command_takes_a_uniform_prior_and_warns_of_one_that_tells_all(
     assert told["baseline"] == pytest.approx(1 / 3)
 
 
+@pytest.mark.parametrize(
+    ("prior", "warning"),
+    [
+        ("", "That already tells ill of everybody: nothing is left to find out, with any noise"),
+        (" --prior uniform", "(there is one, so that nothing is left to find out)"),
+    ],
+)
+def test_the_command_warns_of_a_table_with_one_row(
+    prior: str, warning: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "one.csv").write_text("ill,sex\nflu,f\n")
+    line = f"--mechanism grr --data {tmp_path / 'one.csv'} --column ill --knows sex{prior}"
+    told = run(capsys, monkeypatch, *f"assess {line} --epsilon 1".split())[1]
+    assert told.startswith("ill: 1 value, 1 person, the attacker knows sex")
+    assert warning in told.splitlines()[0]
+    assert told.splitlines()[-1].endswith("so that these numbers say nothing of the noise.")
+    assert warning in run(capsys, monkeypatch, *f"calibrate {line} --advantage 0.1".split())[1]
+
+
 def test_a_guarantee_and_a_number_of_a_table(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, hospital: Path, tmp_path: Path
 ) -> None:

@@ -19,6 +19,7 @@ from dprisk.csv_files import CsvFile
 from dprisk.errors import MechanismError, ThreatError, fail
 from dprisk.mechanisms import Mechanism, OnAttribute
 from dprisk.mechanisms.base import require_mechanism
+from dprisk.rounding import so_many
 from dprisk.tables import natural, require_present, rows_of, tally
 from dprisk.threat.knowledge import Knowledge
 from dprisk.threat.prior import Prior
@@ -145,7 +146,8 @@ class Survey:
     def describe(self) -> str:
         """In a few words, for tables and reports."""
         known = self.knows if isinstance(self.knows, str) else ", ".join(map(str, self.knows))
-        return f"{self.column}: {self.size} values, {self.people} people, the attacker knows {_WORDS.get(known, known)}"
+        values, people = so_many(self.size, "value", "values"), so_many(self.people, "person", "people")
+        return f"{self.column}: {values}, {people}, the attacker knows {_WORDS.get(known, known)}"
 
     def __repr__(self) -> str:
         return f"Survey({self.describe()})"

@@ -194,7 +194,9 @@ def _answer(faced: Faced, it: Answered) -> dict[str, Any]:
             {"record": words.record(faced, it, one.record), "advantage": one.advantage, "prior": one.prior}
             for one in it.exposed
         ]
-    if isinstance(it.kept, Kept):
+    if words.is_settled(it):
+        told["nothing_to_find_out"] = True
+    elif isinstance(it.kept, Kept):
         told["keeps_tolerance"] = {
             "parameter": it.kept.parameter.name,
             "value": it.kept.value,

@@ -47,7 +47,7 @@ def summary(faced: list[Faced], audited: Standing | None = None) -> list[Block]:
 
 def _tolerated(faced: list[Faced]) -> list[Block]:
     """Whether every tolerance is kept. Good news is none of what is not covered, and of who could not be compared."""
-    asked = [it for it in faced if it.attacker.tolerance is not None and it.worst is not None]
+    asked = [it for it in faced if it.worst is not None and words.keeps(it, it.worst) is not None]
     if not asked:
         return []
     over = [it for it in asked if any(words.keeps(it, one) is False for one in it.covered)]
@@ -109,7 +109,7 @@ def side_by_side(faced: list[Faced]) -> list[Block]:
 
 def likelihood_and_impact(faced: list[Faced]) -> list[Block]:
     """A square of likelihood and impact, in the manner of NIST SP 800-30."""
-    known = [it for it in faced if it.worst is not None and it.worst.advantage is not None and it.attacker.impact]
+    known = [it for it in faced if it.worst and not words.is_settled(it.worst) and it.attacker.impact]
     if not known:
         return []
     ladder = tuple(reversed(LEVELS))
