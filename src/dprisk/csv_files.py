@@ -93,6 +93,19 @@ class CsvFile:
         InputFileError.unless(not read or read[0], f"{self.path} has a header row but no records.")
         return dict(zip(asked, read, strict=True))
 
+    def filled(self, names: Sequence[str] | None = None) -> dict[str, list[str]]:
+        """As `columns`, where an empty cell is no value and is refused."""
+        read = self.columns(names)
+        for name, cells in read.items():
+            self._require_none_empty(name, cells.count(""))
+        return read
+
+    def _require_none_empty(self, name: str, empty: int) -> None:
+        if empty:
+            what = f"is empty, the first of {empty}" if empty > 1 else "is empty"
+            advice = "fill it, for instance with `unknown`, or leave such rows or this column out"
+            self.refuse_cell(name, lambda cell: not cell, what, advice)
+
     def counts(self, names: Sequence[str]) -> dict[tuple[str, ...], int]:
         """How often each combination of cells occurs in some columns; an empty cell is refused.
 
@@ -108,14 +121,7 @@ class CsvFile:
             key = tuple(cell.strip() for cell in ((cells,) if len(places) == 1 else cells))
             merged[key] = merged.get(key, 0) + times
         for place, name in enumerate(names):
-            empty = sum(times for key, times in merged.items() if not key[place])
-            if empty:
-                self.refuse_cell(
-                    name,
-                    lambda cell: not cell,
-                    f"is empty, the first of {empty}" if empty > 1 else "is empty",
-                    "fill it, for instance with `unknown`, or leave such rows out",
-                )
+            self._require_none_empty(name, sum(times for key, times in merged.items() if not key[place]))
         return merged
 
     def numbers(self, texts: Sequence[str], name: str) -> list[float]:

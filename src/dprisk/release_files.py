@@ -210,8 +210,8 @@ def _typed(
 ) -> tuple[Columns, Columns]:
     """Some columns of the data and all of the listed records, as numbers where it is so in both, so that equal values
     stay equal."""
-    texts = data.columns(list(dict.fromkeys(names)))
-    rows = {} if listing is None else listing.columns()
+    texts = data.filled(list(dict.fromkeys(names)))
+    rows = {} if listing is None else listing.filled()
     people: Columns = {}
     records: Columns = {}
     for name in dict.fromkeys((*texts, *rows)):
