@@ -349,6 +349,24 @@ def test_a_record_of_a_table_is_told_by_its_columns_and_bands(tmp_path: Path) ->
     assert "(one chosen person: age 10 to 14, sex f)" in line
 
 
+def test_a_low_level_of_risk_is_no_leave_to_exceed_the_tolerance(tmp_path: Path) -> None:
+    """NIST's levels are coarse: at 0.13 an attacker above its tolerance of 0.05 with high impact is called low."""
+    path = tmp_path / "model.json"
+    changes: dict[str, Any] = {"attacker__tolerance": 0.05, "attacker__impact": "high"}
+    path.write_text(json.dumps(small(**changes)))
+    page = make_report(read_threat_model(path))
+    (row,) = Tables(page.to_html()).tables["Each attacker's level"]
+    assert (row["likelihood"], row["risk"], row["tolerance"]) == ("low", "low", "may be exceeded")
+    assert "A low level is no leave to exceed the tolerance" in page.to_html()
+    assert "may be exceeded by: Somebody." in page.to_html()
+    path.write_text(json.dumps(small(**changes | {"attacker__tolerance": 0.5})))
+    calm = make_report(read_threat_model(path)).to_html()
+    assert Tables(calm).tables["Each attacker's level"][0]["tolerance"] == "kept"
+    assert "A low level" not in calm
+    path.write_text(json.dumps(small(**changes | {"release__epsilon": 5.0})))
+    assert "A low level" not in make_report(read_threat_model(path)).to_html()
+
+
 @pytest.mark.parametrize("release", [{"mechanism": "grr", "epsilon": 9.0}, {"guarantee": "pure", "epsilon": 9.0}])
 @pytest.mark.parametrize("rows", ["flu,f\n", "flu,f\nflu,m\nflu,m\n"])
 def test_a_table_that_leaves_nothing_to_find_out_keeps_no_tolerance(

@@ -22,6 +22,10 @@ NUMBERS = (
     "often it says yes to people with the record than to people at random. Both matter: of a rare record the advantage "
     "can be large and the success small, since most of those who get a yes do not have it."
 )
+NO_LEAVE = (
+    "A low level is no leave to exceed the tolerance: a likelihood of up to 20 % is called low, whatever people "
+    "tolerate, and the level falls with the impact. The file's own tolerance may be exceeded by"
+)
 
 
 def anchor(faced: Faced) -> str:
@@ -50,7 +54,7 @@ def _tolerated(faced: list[Faced]) -> list[Block]:
     asked = [it for it in faced if it.worst is not None and words.keeps(it, it.worst) is not None]
     if not asked:
         return []
-    over = [it for it in asked if any(words.keeps(it, one) is False for one in it.covered)]
+    over = [it for it in asked if _is_kept(it) is False]
     compared = f"{len(asked)} attackers" if len(asked) == len(faced) else f"the {len(asked)} whose gain can be compared"
     alone = "The attacker" if len(faced) == 1 else asked[0].attacker.name
     if over:
@@ -118,7 +122,10 @@ def likelihood_and_impact(faced: list[Faced]) -> list[Block]:
         tuple(tuple(who for who, at in place.items() if at == (row, column)) for column in LEVELS) for row in ladder
     )
     levels = tuple(tuple(risk_level(row, column) for column in LEVELS) for row in ladder)
-    rows = tuple((who, likely, impact, risk_level(likely, impact)) for who, (likely, impact) in place.items())
+    kept = {it.attacker.name: _is_kept(it) for it in known}
+    words_of = {None: "none", True: "kept", False: "may be exceeded"}
+    rows = tuple((who, *at, risk_level(*at), words_of[kept[who]]) for who, at in place.items())
+    calm = [who for who, *_, level, _ in rows if kept[who] is False and LEVELS.index(level) < LEVELS.index("moderate")]
     return [
         Heading(2, "How likely, how bad", "risk"),
         Paragraph(
@@ -129,8 +136,15 @@ def likelihood_and_impact(faced: list[Faced]) -> list[Block]:
             "SP 800-30, Tables G-4 and I-2."
         ),
         Matrix("Level of risk by likelihood and impact", ladder, LEVELS, levels, names),
-        Table("Each attacker's level", ("attacker", "likelihood", "impact", "risk"), rows),
+        Table("Each attacker's level", ("attacker", "likelihood", "impact", "risk", "tolerance"), rows),
+        *([Paragraph(f"{NO_LEAVE}: {', '.join(calm)}.", "bad")] if calm else []),
     ]
+
+
+def _is_kept(faced: Faced) -> bool | None:
+    """Whether every question of an attacker keeps its tolerance; None where there is none to keep."""
+    found = {words.keeps(faced, it) for it in faced.covered} - {None}
+    return all(found) if found else None
 
 
 def taxonomy_picture(faced: list[Faced]) -> list[Block]:
