@@ -80,15 +80,16 @@ class CsvFile:
                 return True
         return False
 
-    def columns(self, names: Sequence[str] | None = None) -> dict[str, list[str]]:
-        """Some columns, or all, as text, by the names that they were asked for."""
+    def columns(self, names: Sequence[str] | None = None, as_written: bool = False) -> dict[str, list[str]]:
+        """Some columns, or all, as text, by the names that they were asked for; `as_written` keeps the space around."""
+        trim = str if as_written else str.strip
         asked = list(self.header if names is None else names)
         picks = [itemgetter(place) for place in self._chosen(asked)]
         read: list[list[str]] = [[] for _ in asked]
         known: list[dict[str, str]] = [{} for _ in asked]
         for _, rows in self._blocks():
             for pick, column, same in zip(picks, read, known, strict=True):
-                cells = list(map(str.strip, map(pick, rows)))
+                cells = list(map(trim, map(pick, rows)))
                 column.extend(map(same.setdefault, cells, cells) if len(same) < FEW else cells)
         InputFileError.unless(not read or read[0], f"{self.path} has a header row but no records.")
         return dict(zip(asked, read, strict=True))
@@ -168,9 +169,9 @@ class CsvFile:
                 number += len(rows)
 
 
-def read_csv(path: str | Path) -> dict[str, list[str]]:
+def read_csv(path: str | Path, as_written: bool = False) -> dict[str, list[str]]:
     """All columns of a CSV file with a header row, as text."""
-    return CsvFile.open(path).columns()
+    return CsvFile.open(path).columns(as_written=as_written)
 
 
 def require_file(path: str | Path) -> Path:
