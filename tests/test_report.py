@@ -349,6 +349,14 @@ def test_a_record_of_a_table_is_told_by_its_columns_and_bands(tmp_path: Path) ->
     assert "(one chosen person: age 10 to 14, sex f)" in line
 
 
+def test_slips_in_a_table_are_among_the_limits(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("ill,sex\nFlu,f\nflu,m\n")
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(small(universe={"table": "people.csv"})))
+    page = make_report(read_threat_model(path)).to_markdown()
+    assert "- `Flu` and `flu` of ill count as different values." in page.replace("\\", "")
+
+
 def test_a_low_level_of_risk_is_no_leave_to_exceed_the_tolerance(tmp_path: Path) -> None:
     """NIST's levels are coarse: at 0.13 an attacker above its tolerance of 0.05 with high impact is called low."""
     path = tmp_path / "model.json"

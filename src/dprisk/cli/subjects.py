@@ -56,7 +56,7 @@ def described(given: Options, template: bool = False, ranges: Mapping[str, Any] 
     made = entry.template(options, records, flag) if template else adjustable(entry, options, ranges, records)
     if survey is not None:
         subject = survey.randomised(made) if isinstance(made, Mechanism) else made
-        return Described(subject, threat, _about(survey, given))
+        return Described(subject, threat, ". ".join([_about(survey, given), *survey.doubts]))
     if not isinstance(made, Mechanism):
         return Described(made, threat)
     return Described(made, threat, WHOLE_RECORD if given["knows"] not in ("none", "all") else "")

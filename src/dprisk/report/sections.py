@@ -11,6 +11,7 @@ from dprisk.report.drawings import NARROW, WIDE, Axis, Bar, bars, taxonomy
 from dprisk.report.nist import likelihood, risk_level
 from dprisk.risks import Risk
 from dprisk.rounding import sure
+from dprisk.tables import doubts
 from dprisk.taxonomy import DIMENSIONS, RULES, Faced
 from dprisk.taxonomy.keys import LEVELS
 
@@ -253,6 +254,7 @@ def limits(faced: list[Faced]) -> list[Block]:
         "A bound is on every attacker of the kind described, however clever; it says nothing of other kinds.",
         "Other releases about the same people add to the risk, unless they are among the parts of this one.",
     ]
+    items += [f"{doubt}." for doubt in doubts(setting.records.table or {})]
     if setting.planned is not None and "interval" in faced[0].model.release:
         items.append("Outputs are kept in an interval: the numbers are for the data in the file, others give others.")
     return [Heading(2, "Assumptions and limits", "limits"), Bullets(tuple(items))]
