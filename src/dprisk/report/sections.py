@@ -23,6 +23,7 @@ NUMBERS = (
     "often it says yes to people with the record than to people at random. Both matter: of a rare record the advantage "
     "can be large and the success small, since most of those who get a yes do not have it."
 )
+EXCEEDED = "may be exceeded"
 NO_LEAVE = (
     "A low level is no leave to exceed the tolerance: a likelihood of up to 20 % is called low, whatever people "
     "tolerate, and the level falls with the impact. The file's own tolerance may be exceeded by"
@@ -123,10 +124,9 @@ def likelihood_and_impact(faced: list[Faced]) -> list[Block]:
         tuple(tuple(who for who, at in place.items() if at == (row, column)) for column in LEVELS) for row in ladder
     )
     levels = tuple(tuple(risk_level(row, column) for column in LEVELS) for row in ladder)
-    kept = {it.attacker.name: _is_kept(it) for it in known}
-    words_of = {None: "none", True: "kept", False: "may be exceeded"}
-    rows = tuple((who, *at, risk_level(*at), words_of[kept[who]]) for who, at in place.items())
-    calm = [who for who, *_, level, _ in rows if kept[who] is False and LEVELS.index(level) < LEVELS.index("moderate")]
+    rows = tuple(
+        (who, *at, risk_level(*at), _tolerance(it)) for it, (who, at) in zip(known, place.items(), strict=True)
+    )
     return [
         Heading(2, "How likely, how bad", "risk"),
         Paragraph(
@@ -138,8 +138,19 @@ def likelihood_and_impact(faced: list[Faced]) -> list[Block]:
         ),
         Matrix("Level of risk by likelihood and impact", ladder, LEVELS, levels, names),
         Table("Each attacker's level", ("attacker", "likelihood", "impact", "risk", "tolerance"), rows),
-        *([Paragraph(f"{NO_LEAVE}: {', '.join(calm)}.", "bad")] if calm else []),
+        *_no_leave(rows),
     ]
+
+
+def _tolerance(faced: Faced) -> str:
+    """Whether the tolerance is kept, in a word."""
+    return {None: "none", True: "kept", False: EXCEEDED}[_is_kept(faced)]
+
+
+def _no_leave(rows: tuple[tuple[str, ...], ...]) -> list[Block]:
+    """Who may exceed the tolerance where the level of risk sounds harmless."""
+    calm = [who for who, *_, level, tolerance in rows if tolerance == EXCEEDED and level in ("very low", "low")]
+    return [Paragraph(f"{NO_LEAVE}: {', '.join(calm)}.", "bad")] if calm else []
 
 
 def _is_kept(faced: Faced) -> bool | None:
