@@ -607,6 +607,29 @@ def test_recorded_columns_of_many_kinds() -> None:
 
 
 @pytest.mark.parametrize(
+    ("cells", "outputs"),
+    [
+        ((" 0.53", "0.53", "0.7"), [" 0.53", "0.53", "0.7"]),
+        (("+0.53", "0.53", "0.7"), ["+0.53", "0.53", "0.7"]),
+        (("1_0", "10", "11"), ["1_0", "10", "11"]),
+        (("yes", "yes ", "no"), ["yes", "yes ", "no"]),
+        ((" 0.53", " 0.53", " -1e3"), [0.53, 0.53, -1000.0]),
+        (("+0.53", "+0.53", "-1.0"), [0.53, 0.53, -1.0]),
+        (("  0.5", "-10.5", "  2.0"), [0.5, -10.5, 2.0]),
+        ((" yes", " yes", " no"), ["yes", "yes", "no"]),
+    ],
+)
+def test_recorded_cells_that_are_written_differently_are_different(
+    cells: tuple[str, ...], outputs: list[Any], tmp_path: Path
+) -> None:
+    """How a number is written may tell the record; spaces that all cells have, or that align them, do not."""
+    (tmp_path / "runs.csv").write_text("record,output\n" + "".join(f" a,{cell}\n" for cell in cells))
+    runs = recorded(tmp_path / "runs.csv")
+    assert list(runs.outputs) == outputs
+    assert runs.labels == ("a",)
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("person,output\na,1\n", "needs a column `record`; it has person, output"),

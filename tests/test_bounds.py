@@ -247,6 +247,31 @@ def test_the_compact_dual_is_the_primal_over_all_staircases(data: st.DataObject,
         assert certified.value == pytest.approx(-primal.fun, abs=1e-6)
 
 
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 3.0, 20.0])
+def test_a_program_of_many_sets_takes_those_that_it_needs(epsilon: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guesses about every group at once are many: with all of them in one program it took minutes."""
+    rng = np.random.default_rng(5)
+    people = {"ill": rng.choice(list("abc"), 18).tolist(), "age": rng.integers(20, 50, 18).tolist()}
+    threat = Threat.attributes(people, known=["ill"], secret=["age"], within={"age": 5})
+    sizes, solved = [], programs._Worst._solved
+
+    def counted(worst: programs._Worst) -> tuple[FloatArray, float]:
+        sizes.append(len(worst.worth))
+        return solved(worst)
+
+    monkeypatch.setattr(programs._Worst, "_solved", counted)
+    few = {which: getattr(programs, f"worst_{which}")(epsilon, threat) for which in WHICH}
+    assert all(found.is_tight for found in few.values())
+    largest = max(sizes)
+    monkeypatch.setattr(programs, "FEW_SETS", math.inf)
+    sizes.clear()
+    for which, found in few.items():
+        whole = getattr(programs, f"worst_{which}")(epsilon, threat)
+        assert found.value == pytest.approx(whole.value, rel=1e-9)
+        assert found.attained == pytest.approx(whole.attained, rel=1e-9)
+    assert largest < max(sizes) / 2
+
+
 def test_a_certificate_survives_a_sloppy_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever y the solver returns, the shifted one proves its value: at least the true optimum."""
     threat = Threat(Prior.zipf(8), success=Line(1.0))

@@ -173,3 +173,15 @@ def test_a_stopped_sweep_shows_what_it_has(run: Any, monkeypatch: pytest.MonkeyP
     code, out, _ = run("assess --mechanism grr --size 9 --epsilon 1..2:5")
     assert code == 130
     assert "The sweep was stopped after 2 of 5 cases." in out.replace("\n", " ")
+
+
+@pytest.mark.parametrize(("number", "hints"), [("1,5", 1), ("0.1,5", 0), ("1,2,5", 0), ("1.5", 0), ("1,2", 0)])
+def test_a_decimal_comma_gets_a_hint(
+    number: str, hints: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, out, err = typed.run(
+        capsys, monkeypatch, *f"assess --mechanism grr --size 3 --epsilon {number} --json".split()
+    )
+    assert code == 0
+    assert json.loads(out)
+    assert err.count("--epsilon 1,5 is read as two cases, 1 and 5; if one is meant, write 1.5.") == hints

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import io
+import json
 import tracemalloc
 from collections import Counter
 from pathlib import Path
@@ -16,6 +17,10 @@ from hypothesis import strategies as st
 from dprisk import Prior
 from dprisk.csv_files import BLOCK, CsvFile, read_csv
 from dprisk.errors import DpriskError, InputFileError, PriorError, ThreatError
+from dprisk.release_files import read_release
+from dprisk.report import make_report
+from dprisk.taxonomy import read_threat_model
+from tests.test_taxonomy import small
 
 CELL = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\x00\ufeff"), min_size=1, max_size=6).map(str.strip)
 NAMES = st.lists(CELL.filter(bool), min_size=2, max_size=4, unique_by=str.casefold)
@@ -183,3 +188,40 @@ def test_every_refusal_is_one_of_ours(tmp_path: Path) -> None:
         CsvFile.open(tmp_path / "nowhere.csv")
     with pytest.raises(InputFileError, match="is not a file"):
         CsvFile.open(tmp_path)
+
+
+RELEASE = """
+data = "people.csv"
+query = {{ kind = "histogram", column = "ill" }}
+universe = {universe}
+noise = {{ kind = "laplace", epsilon = 1.0 }}
+"""
+
+
+@pytest.mark.parametrize("universe", ['"data"', '{ columns = ["ill"] }', '{ file = "listed.csv" }'])
+def test_an_empty_cell_is_no_record_of_a_release_file(universe: str, tmp_path: Path) -> None:
+    """It became a record of its own, where `--data` refuses it by its row."""
+    plan, data, listed = (tmp_path / name for name in ("plan.toml", "people.csv", "listed.csv"))
+    plan.write_text(RELEASE.format(universe=universe))
+    data.write_text("ill,sex\nflu,f\n ,m\nHIV,m\n")
+    listed.write_text("ill,sex\nflu,f\nHIV,m\n")
+    with pytest.raises(
+        InputFileError, match=r"people\.csv, row 3: `ill` is empty; fill it, for instance with `unknown`"
+    ):
+        read_release(plan)
+    data.write_text("ill,sex\nflu,f\nHIV,m\nHIV,m\n")
+    assert read_release(plan).mechanism.size == 2
+    listed.write_text("ill,sex\nflu,f\n,m\n,m\n")
+    if "listed" in universe:
+        with pytest.raises(InputFileError, match=r"listed\.csv, row 3: `ill` is empty, the first of 2"):
+            read_release(plan)
+
+
+@pytest.mark.parametrize("kind", ["table", "marginals"])
+def test_an_empty_cell_is_no_record_of_a_threat_model(kind: str, tmp_path: Path) -> None:
+    rows = {"table": "ill,sex\nflu,f\n,m\n", "marginals": "column,value,count\nill,flu,3\nill,,2\n"}[kind]
+    (tmp_path / "people.csv").write_text(rows)
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(small(universe={kind: "people.csv"}, release={"guarantee": "pure", "epsilon": 1.0})))
+    with pytest.raises(InputFileError, match=r"people\.csv, row 3: `(ill|value)` is empty; fill it"):
+        make_report(read_threat_model(path))

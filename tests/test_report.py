@@ -349,6 +349,56 @@ def test_a_record_of_a_table_is_told_by_its_columns_and_bands(tmp_path: Path) ->
     assert "(one chosen person: age 10 to 14, sex f)" in line
 
 
+def test_slips_in_a_table_are_among_the_limits(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("ill,sex\nFlu,f\nflu,m\n")
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(small(universe={"table": "people.csv"})))
+    page = make_report(read_threat_model(path)).to_markdown()
+    assert "- `Flu` and `flu` of ill count as different values." in page.replace("\\", "")
+
+
+def test_a_low_level_of_risk_is_no_leave_to_exceed_the_tolerance(tmp_path: Path) -> None:
+    """NIST's levels are coarse: at 0.13 an attacker above its tolerance of 0.05 with high impact is called low."""
+    path = tmp_path / "model.json"
+    changes: dict[str, Any] = {"attacker__tolerance": 0.05, "attacker__impact": "high"}
+    path.write_text(json.dumps(small(**changes)))
+    page = make_report(read_threat_model(path))
+    (row,) = Tables(page.to_html()).tables["Each attacker's level"]
+    assert (row["likelihood"], row["risk"], row["tolerance"]) == ("low", "low", "may be exceeded")
+    assert "A low level is no leave to exceed the tolerance" in page.to_html()
+    assert "may be exceeded by: Somebody." in page.to_html()
+    path.write_text(json.dumps(small(**changes | {"attacker__tolerance": 0.5})))
+    calm = make_report(read_threat_model(path)).to_html()
+    assert Tables(calm).tables["Each attacker's level"][0]["tolerance"] == "kept"
+    assert "A low level" not in calm
+    path.write_text(json.dumps(small(**changes | {"release__epsilon": 5.0})))
+    assert "A low level" not in make_report(read_threat_model(path)).to_html()
+
+
+@pytest.mark.parametrize("release", [{"mechanism": "grr", "epsilon": 9.0}, {"guarantee": "pure", "epsilon": 9.0}])
+@pytest.mark.parametrize("rows", ["flu,f\n", "flu,f\nflu,m\nflu,m\n"])
+def test_a_table_that_leaves_nothing_to_find_out_keeps_no_tolerance(
+    release: dict[str, Any], rows: str, tmp_path: Path
+) -> None:
+    """The attacker is right about everybody beforehand: an advantage of 0 is no good news of the noise."""
+    (tmp_path / "people.csv").write_text(f"illness,sex\n{rows}")
+    seen = {"column": "illness"} if "mechanism" in release else {}
+    knows: dict[str, Any] = {"attacker__goal": "attribute", "attacker__wants": ["illness"], "attacker__knows": ["sex"]}
+    changes = knows | {"attacker__dataset_knowledge": "chosen", "attacker__tolerance": 0.05, "attacker__impact": "high"}
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(small(universe={"table": "people.csv"}, release=release | seen, **changes)))
+    found = make_report(read_threat_model(path))
+    assert "Within the tolerance" not in found.to_markdown() + found.sentence()
+    assert "stays within what is tolerated" not in found.to_markdown()
+    assert "Nothing here says whether the tolerance is kept: Somebody." in found.to_markdown()
+    assert "Nothing is left to find out here" in found.sentence()
+    assert [row[-1] for row in found.rows] == ["nothing to find out"]
+    assert "How likely, how bad" not in found.to_markdown()
+    (told,) = found.to_dict()["attackers"][0]["answers"]
+    assert told["nothing_to_find_out"] is True
+    assert "keeps_tolerance" not in told
+
+
 def test_labels_of_any_length_leave_the_page_small(tmp_path: Path) -> None:
     (tmp_path / "prior.csv").write_text(f"label,count\n{'x' * 100_000},3\nb,7\n")
     path = tmp_path / "x.json"
@@ -410,6 +460,50 @@ def test_an_audit_stands_beside_what_is_proved(tmp_path: Path) -> None:
     assert held[1]["epsilon"] == "none"
     path.write_text(json.dumps(weaker | {"epsilon_certified": 2.5, "verdict": "violated"}))
     assert "the code that was audited is not that release" in make_report(model, read_audit(path)).to_html()
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "told"),
+    [
+        (
+            {"epsilon_certified": 2.5},
+            1,
+            "An audit refutes the promise: the epsilon of lab.noise is at least 2.5, above",
+        ),
+        ({"epsilon_certified": 1.5, "claim": 1.0}, 1, "An audit refutes a claim: the epsilon of lab.noise is at least"),
+        ({"verdict": "undecided"}, 3, "An audit of lab.noise is undecided"),
+        ({"verdict": "consistent with the claim", "claim": 5.0}, 3, "held lab.noise against epsilon 5 only"),
+        ({"verdict": "consistent with the claim"}, 0, "found nothing against epsilon 2, which proves nothing"),
+    ],
+)
+def test_what_an_audit_found_is_told_first_and_by_the_exit_code(
+    change: dict[str, Any],
+    code: int,
+    told: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A page that opens with good news of a release whose code is refuted is worse than none."""
+    model, found, page = tmp_path / "calm.toml", tmp_path / "audit.json", tmp_path / "page.json"
+    calm = (EXAMPLES / "clinic.toml").read_text().replace("tolerance = 0.05", "tolerance = 0.9")
+    model.write_text(calm.replace("tolerance = 0.1", "tolerance = 0.9"))
+    (tmp_path / "clinic.csv").write_text((EXAMPLES / "clinic.csv").read_text())
+    whole = {"verdict": "violated", "epsilon_certified": 0.5, "claim": 2, "delta": 0, "alpha": 0.01, "sentence": "x"}
+    found.write_text(json.dumps(whole | {"target": {"name": "lab.noise"}} | change))
+    shown = run(capsys, monkeypatch, "report", str(model), "--audit", str(found))
+    assert (shown[0], shown[1].count(told)) == (code, 1)
+    written = run(capsys, monkeypatch, "report", str(model), "--audit", str(found), "--out", str(page))
+    assert written[0] == code
+    assert told in written[1].splitlines()[0]
+    content = json.loads(page.read_text())
+    verdict = {0: "consistent with the claim", 1: "violated", 3: "undecided"}[code]
+    assert content["audit"]["of_this_release"]["verdict"] == verdict
+    assert content["audit"]["of_this_release"]["epsilon_proved"] == pytest.approx(2.0)
+    first = next(place for place, block in enumerate(content["content"]) if block.get("text") == "In short") + 1
+    assert told in content["content"][first]["text"]
+    tones = {block["tone"] for block in content["content"] if "tone" in block}
+    assert ("good" in tones) == (code == 0)
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,12 @@ SENTENCES = [
         "part adds nothing.",
     ),
     answer(
+        lambda: assess(GRR(1, 1.0), Threat(Prior([1.0]))),
+        "An attacker can be right about 1000 of 1000 people who took part, and about 1000 of 1000 who did not: taking "
+        "part adds nothing. Nothing is left to find out here: the prior and what the attacker knows already tell it of "
+        "everybody, so that these numbers say nothing of the noise.",
+    ),
+    answer(
         lambda: assess(Laplace(11, 4.0), Threat(Prior.zipf(11), success=Line(2.0))),
         "An attacker can be right (within 2 on a line) about 759 of 1000 people who took part, and about 460 of 1000 "
         "who did not: taking part adds 299. "

@@ -231,6 +231,50 @@ def test_the_command_takes_a_uniform_prior_and_warns_of_one_that_tells_all(
     assert told["baseline"] == pytest.approx(1 / 3)
 
 
+@pytest.mark.parametrize(
+    ("prior", "warning"),
+    [
+        ("", "That already tells ill of everybody: nothing is left to find out, with any noise"),
+        (" --prior uniform", "(there is one, so that nothing is left to find out)"),
+    ],
+)
+def test_the_command_warns_of_a_table_with_one_row(
+    prior: str, warning: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "one.csv").write_text("ill,sex\nflu,f\n")
+    line = f"--mechanism grr --data {tmp_path / 'one.csv'} --column ill --knows sex{prior}"
+    told = run(capsys, monkeypatch, *f"assess {line} --epsilon 1".split())[1]
+    assert told.startswith("ill: 1 value, 1 person, the attacker knows sex")
+    assert warning in told.splitlines()[0]
+    assert told.splitlines()[-1].endswith("so that these numbers say nothing of the noise.")
+    assert warning in run(capsys, monkeypatch, *f"calibrate {line} --advantage 0.1".split())[1]
+
+
+def test_what_looks_like_a_slip_in_a_table_is_told(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Spaces are trimmed; what is a matter of opinion is left as it is, with a hint."""
+    people = tmp_path / "people.csv"
+    people.write_text("ill,34\nFlu,51\nflu,29\nNaN,29\nHIV,51\n")
+    hints = [
+        "The name of the column `34` looks like a value: the file may lack a header row",
+        "`Flu` and `flu` of ill count as different values",
+        "`NaN` of ill counts as a value like any other",
+    ]
+    line = f"assess --mechanism grr --epsilon 1 --data {people} --column ill --knows 34 --json"
+    about = json.loads(run(capsys, monkeypatch, *line.split())[1])["about"]
+    assert about.endswith(". ".join(["", *hints]))
+    plan = tmp_path / "plan.toml"
+    noise = 'noise = { kind = "laplace", epsilon = 1.0 }'
+    plan.write_text(
+        f'data = "people.csv"\nquery = {{ kind = "histogram", column = "ill" }}\nuniverse = "data"\n{noise}\n'
+    )
+    about = json.loads(run(capsys, monkeypatch, "assess", "--release", str(plan), "--json")[1])["about"]
+    assert about.endswith(". ".join(["", *hints[1:], hints[0]]))
+    people.write_text("ill,age\nflu,51\nHIV,29\n")
+    assert Survey.from_csv(people, "ill", ["age"]).doubts == []
+
+
 def test_a_guarantee_and_a_number_of_a_table(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, hospital: Path, tmp_path: Path
 ) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from dprisk import GRR, OUE, ApproxDP, Knowledge, Prior, PureDP, Survey, Threat, assess, calibrate
 from dprisk.documents import read_document
-from dprisk.errors import DpriskError
+from dprisk.errors import DpriskError, InputFileError
 from dprisk.population import Targets, at_most
 from dprisk.release_files import read_release
 from dprisk.taxonomy import (
@@ -486,6 +486,24 @@ def test_a_count_that_is_not_proven_is_not_offered(tmp_path: Path) -> None:
     model = read(tmp_path, release=release, crafter__people=10**10)
     reasons = [it.reason for it in answer(model)[0].not_covered]
     assert reasons == ["Guesses are counted for up to 200,000 people, not for 10,000,000,000"]
+
+
+def test_what_the_starter_offers_goes_together(tmp_path: Path) -> None:
+    """It offered `knows` under a dataset_knowledge that excludes it, without a word."""
+    (tmp_path / "people.csv").write_text("age,sex,illness\n30,f,flu\n40,m,HIV\n30,m,flu\n")
+    text = Starter().to_toml().replace('prior = "uniform"\nsize = 10', 'table = "people.csv"')
+    text = (
+        text.replace("# knows = ", "knows = ")
+        .replace("# wants = ", "wants = ")
+        .replace('"reconstruction"', '"attribute"')
+    )
+    (tmp_path / "model.toml").write_text(text)
+    with pytest.raises(InputFileError, match="`dataset_knowledge` is none; say chosen or random there"):
+        read_threat_model(tmp_path / "model.toml")
+    advice = 'dataset_knowledge = "random"'
+    assert advice in text
+    (tmp_path / "model.toml").write_text(text.replace('dataset_knowledge = "none"', advice))
+    assert read_threat_model(tmp_path / "model.toml").attackers[0].knows == ("age", "sex")
 
 
 def test_the_starter_file_is_whole_and_its_release_is_what_was_asked(tmp_path: Path) -> None:

@@ -80,18 +80,32 @@ class CsvFile:
                 return True
         return False
 
-    def columns(self, names: Sequence[str] | None = None) -> dict[str, list[str]]:
-        """Some columns, or all, as text, by the names that they were asked for."""
+    def columns(self, names: Sequence[str] | None = None, as_written: bool = False) -> dict[str, list[str]]:
+        """Some columns, or all, as text, by the names that they were asked for; `as_written` keeps the space around."""
+        trim = str if as_written else str.strip
         asked = list(self.header if names is None else names)
         picks = [itemgetter(place) for place in self._chosen(asked)]
         read: list[list[str]] = [[] for _ in asked]
         known: list[dict[str, str]] = [{} for _ in asked]
         for _, rows in self._blocks():
             for pick, column, same in zip(picks, read, known, strict=True):
-                cells = list(map(str.strip, map(pick, rows)))
+                cells = list(map(trim, map(pick, rows)))
                 column.extend(map(same.setdefault, cells, cells) if len(same) < FEW else cells)
         InputFileError.unless(not read or read[0], f"{self.path} has a header row but no records.")
         return dict(zip(asked, read, strict=True))
+
+    def filled(self, names: Sequence[str] | None = None) -> dict[str, list[str]]:
+        """As `columns`, where an empty cell is no value and is refused."""
+        read = self.columns(names)
+        for name, cells in read.items():
+            self._require_none_empty(name, cells.count(""))
+        return read
+
+    def _require_none_empty(self, name: str, empty: int) -> None:
+        if empty:
+            what = f"is empty, the first of {empty}" if empty > 1 else "is empty"
+            advice = "fill it, for instance with `unknown`, or leave such rows or this column out"
+            self.refuse_cell(name, lambda cell: not cell, what, advice)
 
     def counts(self, names: Sequence[str]) -> dict[tuple[str, ...], int]:
         """How often each combination of cells occurs in some columns; an empty cell is refused.
@@ -108,14 +122,7 @@ class CsvFile:
             key = tuple(cell.strip() for cell in ((cells,) if len(places) == 1 else cells))
             merged[key] = merged.get(key, 0) + times
         for place, name in enumerate(names):
-            empty = sum(times for key, times in merged.items() if not key[place])
-            if empty:
-                self.refuse_cell(
-                    name,
-                    lambda cell: not cell,
-                    f"is empty, the first of {empty}" if empty > 1 else "is empty",
-                    "fill it, for instance with `unknown`, or leave such rows out",
-                )
+            self._require_none_empty(name, sum(times for key, times in merged.items() if not key[place]))
         return merged
 
     def numbers(self, texts: Sequence[str], name: str) -> list[float]:
@@ -162,9 +169,9 @@ class CsvFile:
                 number += len(rows)
 
 
-def read_csv(path: str | Path) -> dict[str, list[str]]:
+def read_csv(path: str | Path, as_written: bool = False) -> dict[str, list[str]]:
     """All columns of a CSV file with a header row, as text."""
-    return CsvFile.open(path).columns()
+    return CsvFile.open(path).columns(as_written=as_written)
 
 
 def require_file(path: str | Path) -> Path:

@@ -26,7 +26,7 @@ from dprisk.mechanisms import Mechanism
 from dprisk.mechanisms.numbers.noise import Noise
 from dprisk.releases import release
 from dprisk.releases.queries import Query, Sum
-from dprisk.tables import encode, listed, natural, rows_of
+from dprisk.tables import doubts, encode, listed, natural, rows_of
 from dprisk.threat.prior import Prior
 
 _require = partial(require, error=InputFileError)
@@ -75,7 +75,7 @@ class ReleaseFile:
         if self.range_from_data:
             values = self.table[self.query.looks_at[0]]
             told = f"{told}. The range, {min(values):g} to {max(values):g}, comes from the data; {RANGE_IS_SECRET}"
-        return told
+        return ". ".join([told, *doubts(self.table)])
 
     def prior_from_data(self) -> Prior:
         """How often each record occurs among everybody else."""
@@ -210,8 +210,8 @@ def _typed(
 ) -> tuple[Columns, Columns]:
     """Some columns of the data and all of the listed records, as numbers where it is so in both, so that equal values
     stay equal."""
-    texts = data.columns(list(dict.fromkeys(names)))
-    rows = {} if listing is None else listing.columns()
+    texts = data.filled(list(dict.fromkeys(names)))
+    rows = {} if listing is None else listing.filled()
     people: Columns = {}
     records: Columns = {}
     for name in dict.fromkeys((*texts, *rows)):

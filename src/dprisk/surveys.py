@@ -19,7 +19,8 @@ from dprisk.csv_files import CsvFile
 from dprisk.errors import MechanismError, ThreatError, fail
 from dprisk.mechanisms import Mechanism, OnAttribute
 from dprisk.mechanisms.base import require_mechanism
-from dprisk.tables import natural, require_present, rows_of, tally
+from dprisk.rounding import so_many
+from dprisk.tables import doubts, natural, require_present, rows_of, tally
 from dprisk.threat.knowledge import Knowledge
 from dprisk.threat.prior import Prior
 from dprisk.threat.success import Attributes
@@ -142,10 +143,17 @@ class Survey:
         rows, number = tuple(self.counts), {value: place for place, value in enumerate(self.values)}
         return OnAttribute(mechanism.labelled(None), [number[row[-1]] for row in rows]).labelled(rows)
 
+    @property
+    def doubts(self) -> list[str]:
+        """What looks like a slip in the columns, in a few words each."""
+        names = (*(() if isinstance(self.knows, str) else self.knows), self.column)
+        return doubts({name: [row[place] for row in self.counts] for place, name in enumerate(names)})
+
     def describe(self) -> str:
         """In a few words, for tables and reports."""
         known = self.knows if isinstance(self.knows, str) else ", ".join(map(str, self.knows))
-        return f"{self.column}: {self.size} values, {self.people} people, the attacker knows {_WORDS.get(known, known)}"
+        values, people = so_many(self.size, "value", "values"), so_many(self.people, "person", "people")
+        return f"{self.column}: {values}, {people}, the attacker knows {_WORDS.get(known, known)}"
 
     def __repr__(self) -> str:
         return f"Survey({self.describe()})"

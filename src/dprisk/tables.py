@@ -12,6 +12,7 @@ import numpy as np
 from dprisk.errors import DpriskError, ThreatError, fail
 from dprisk.types import FloatArray, IntArray, Table
 
+UNKNOWN = ("nan", "na", "n/a", "#n/a", "null")  # how programs write that there is no value
 _PADDED = re.compile(r"[+-]?0\d")  # a code such as 007, no number
 
 
@@ -82,6 +83,29 @@ def require_present(values: Sequence[Any], what: str) -> None:
         f"{what} has missing values ({missing} of {len(values)}); drop them, or fill them with a value of their own "
         "such as 'unknown'.",
     )
+
+
+def doubts(table: Mapping[str, Iterable[Any]]) -> list[str]:
+    """What looks like a slip in columns that people wrote, each in a few words; nothing is changed.
+
+    >>> doubts({"ill": ["Flu", "flu", "HIV", "n/a"]})
+    ['`Flu` and `flu` of ill count as different values', '`n/a` of ill counts as a value like any other']
+    >>> doubts({"34": [51, 29]})
+    ['The name of the column `34` looks like a value: the file may lack a header row']
+    """
+    found = []
+    for name, values in table.items():
+        distinct = sorted(map(str, set(values)))
+        spelled: dict[str, list[str]] = {}
+        for value in distinct:
+            spelled.setdefault(value.casefold(), []).append(f"`{value:.40}`")
+        same = next((them for them in spelled.values() if len(them) > 1), None)
+        missing = [value for value in distinct if value.casefold() in UNKNOWN]
+        found += [f"{' and '.join(same)} of {name} count as different values"] if same else []
+        found += [f"`{missing[0]}` of {name} counts as a value like any other"] if missing else []
+        if name in distinct or readable([name]) is not None:
+            found.append(f"The name of the column `{name:.40}` looks like a value: the file may lack a header row")
+    return found
 
 
 def twice(values: Iterable[Any]) -> list[Any]:

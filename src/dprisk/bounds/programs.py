@@ -7,7 +7,8 @@
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from dprisk.types import BoolArray, FloatArray, IntArray
 
 MAX_VARIABLES = 160_000  # 400 records without knowledge: about ten seconds of HiGHS on one core
 SOLVED = "always, up to the solver's tolerance"
+FEW_SETS = 4  # for each record, up to which a program takes all of them at once
+SLACK = 1e-10  # of what a set may ask for beyond those that were taken; certificates make up for it
 MAX_DELTA_VARIABLES = 10_000  # with delta every pair of records counts: 21 records without knowledge
 
 
@@ -50,15 +53,50 @@ class _Worst:
     def _scale(self) -> float:
         return 1 / math.expm1(self.epsilon) if self.epsilon < 700 else 0.0
 
-    def _short(self, y: FloatArray) -> bool:
-        """Whether the dual constraint fails (divided by E - 1, so that a large epsilon does no harm)."""
-        own = self.owner[:, None] == self.inside
-        need = self._scale * self.base + np.where(own, np.maximum(self.worth - y, 0), 0.0).sum(axis=1)
+    @cached_property
+    def _own(self) -> BoolArray:
+        """Whether a record is in the group of a set: sets x records."""
+        return np.asarray(self.owner[:, None] == self.inside)
+
+    def _needs(self, y: FloatArray) -> FloatArray:
+        """What each set asks for in the dual constraint (divided by E - 1, so that a large epsilon does no harm)."""
+        beyond = np.where(self._own, np.maximum(self.worth - y, 0), 0.0)
+        return np.asarray(self._scale * self.base + beyond.sum(axis=1))
+
+    def _most(self, needs: FloatArray) -> FloatArray:
+        """The largest of each group."""
         most = np.full(int(self.owner.max()) + 1, -np.inf)
-        np.maximum.at(most, self.owner, need)
-        return bool(self._scale * y.sum() < most.sum() * (1 + 1e-12))  # the margin is for rounding in these sums
+        np.maximum.at(most, self.owner, needs)
+        return most
+
+    def _short(self, y: FloatArray) -> bool:
+        """Whether the dual constraint fails."""
+        most = self._most(self._needs(y)).sum()
+        return bool(self._scale * y.sum() < most * (1 + 1e-12))  # the margin is for rounding in these sums
 
     def _solve(self) -> tuple[FloatArray, float]:
+        """A good y, and the value of the program; of many sets only those are taken into it that a solution asks for.
+
+        The program of some sets is that of a mechanism which uses no others: a lower bound. It is the value of the
+        whole once no set asks for more than those that were taken do.
+        """
+        n_sets, n_records = self.worth.shape
+        require(int(self._own.sum()) <= MAX_VARIABLES, _too_many(int(self._own.sum())), TooLargeError)
+        if n_sets <= FEW_SETS * n_records:
+            return self._solved()
+        needs = self._needs(np.zeros(n_records))
+        taken = needs >= self._most(needs)[self.owner]
+        while True:
+            part = replace(self, worth=self.worth[taken], base=self.base[taken], owner=self.owner[taken])
+            y, attained = part._solved()
+            needs = self._needs(y)
+            over = np.where(taken, 0.0, needs - part._most(needs[taken])[self.owner])
+            late = np.flatnonzero(over > SLACK)
+            if late.size == 0:
+                return y, attained
+            taken[late[np.argsort(-over[late], kind="stable")[:n_records]]] = True
+
+    def _solved(self) -> tuple[FloatArray, float]:
         """The dual values of the mechanism program, a good y but not a trusted one, and the program's value.
 
         The variables are u_A times k, w_Az times k / (E - 1), and the total of u, with k = max(1, E - 1): all of
@@ -66,10 +104,9 @@ class _Worst:
         """
         from scipy.optimize import linprog
 
-        which, record = np.nonzero(self.owner[:, None] == self.inside)
+        which, record = np.nonzero(self._own)
         n_sets, n_records = self.worth.shape
         n_groups, n_extra = int(self.owner.max()) + 1, which.size
-        require(n_extra <= MAX_VARIABLES, _too_many(n_extra), TooLargeError)
         # Below 1e-6 the program hardly changes but for its scale, and coefficients that small would be dropped.
         rise = math.expm1(min(max(self.epsilon, 1e-6), 700.0))
         k = max(1.0, rise)

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from dprisk.catalogue import MECHANISMS
+from dprisk.cli.audit import EXIT_CODES
 from dprisk.cli.options import FILE, Command, Number, option
 from dprisk.cli.printing import print_json, say
 from dprisk.cli.progress import waiting
@@ -114,7 +115,8 @@ def _report(file: Path, data: Path | None, out: Path | None, audit: Path | None)
     """What should we worry about?
 
     Answers every question of a threat model file, and writes one page that needs nothing else: for people to read,
-    question and keep. Without --out the numbers are shown here.
+    question and keep. Without --out the numbers are shown here. With --audit it ends with exit code 1 if the code that
+    was audited breaks its claim or the promise of the release, and with 3 if the audit did not decide that.
     """
     if out is not None:
         require(out.suffix in FORMS, f"{out} must end in {', '.join(FORMS[:-1])} or {FORMS[-1]}.", InputFileError)
@@ -130,6 +132,8 @@ def _report(file: Path, data: Path | None, out: Path | None, audit: Path | None)
         show(found)
     else:
         say("\n".join([*map(visible, found.lines()), f"Wrote {out}."]))
+    if found.audited is not None:
+        click.get_current_context().exit(EXIT_CODES[found.audited.verdict])
 
 
 def _read(file: Path, data: Path | None) -> Any:

@@ -56,7 +56,7 @@ def described(given: Options, template: bool = False, ranges: Mapping[str, Any] 
     made = entry.template(options, records, flag) if template else adjustable(entry, options, ranges, records)
     if survey is not None:
         subject = survey.randomised(made) if isinstance(made, Mechanism) else made
-        return Described(subject, threat, _about(survey, given))
+        return Described(subject, threat, ". ".join([_about(survey, given), *survey.doubts]))
     if not isinstance(made, Mechanism):
         return Described(made, threat)
     return Described(made, threat, WHOLE_RECORD if given["knows"] not in ("none", "all") else "")
@@ -116,13 +116,15 @@ def _about(survey: Survey, given: Options) -> str:
     """What follows from the table, and what the prior is; a warning where the prior says it all."""
     told, rows = f"{survey.describe()}; the prior is", survey.groups
     if given["prior"] is not None:
-        known = ""
-        if len(rows) > 1:
+        known = " (there is one, so that nothing is left to find out)" if survey.size == 1 else ""
+        if len(rows) > 1 and not known:
             known = f" in each of {len(rows)} groups, which are as common as in {given['data']}"
         return f"{told} uniform: every value of {survey.column} is equally likely{known}"
     settled = sum(1 for possible in rows.values() if possible == 1)
     warning = ""
-    if settled and rows.total() > 1:
+    if survey.size == 1:
+        warning = f". That already tells {survey.column} of everybody: nothing is left to find out, with any noise"
+    elif settled:
         hold = f"{settled} of {len(rows)} groups {'holds' if settled == 1 else 'hold'} one possible row"
         warning = f". {hold}: the prior from the file already tells their value"
     return f"{told} how common each row is in {given['data']}{warning}"

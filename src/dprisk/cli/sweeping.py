@@ -1,5 +1,6 @@
 """Ranges on the command line: options that take several numbers, and the sweep over them."""
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -14,6 +15,7 @@ from dprisk.sweeps import Sweep, SweepInterrupted, numbers_in, sweep
 from dprisk.threat import Threat
 
 INTERRUPTED = 130
+DECIMAL_COMMA = re.compile(r"0,\d|\d+,(0\d+|5|25|75)")  # two whole numbers, but more likely one that is not
 
 
 class Numbers(click.ParamType[Any]):
@@ -34,6 +36,10 @@ class Numbers(click.ParamType[Any]):
         if advice := in_percent(value):
             self.fail(f"{value!r} is not a number{advice}.", param, ctx)
         numbers = numbers_in(value, self._points, name)
+        if DECIMAL_COMMA.fullmatch(value):
+            whole, part = value.split(",")
+            hint = f"{name} {value} is read as two cases, {whole} and {part}; if one is meant, write {whole}.{part}."
+            click.echo(hint, err=True)
         return numbers if len(numbers) > 1 else numbers[0]
 
 

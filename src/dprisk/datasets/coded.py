@@ -44,12 +44,7 @@ class CodedTable:
     def from_csv(cls, path: str | Path, names: Sequence[str] | None = None) -> Self:
         """From some columns, or all, of a CSV file with a header row and one row a person; an empty cell is refused."""
         file = CsvFile.open(path)
-        columns = file.columns(names)
-        for name, cells in columns.items():
-            if "" in cells:
-                file.refuse_cell(
-                    name, lambda cell: not cell, "is empty", "fill it, for instance with `unknown`, or leave it out"
-                )
+        columns = file.filled(names)
         return cls.from_columns({name: natural(cells) for name, cells in columns.items()})
 
     @property

@@ -40,6 +40,8 @@ def _knows_and_wants(faced: Faced) -> Table:
         near = {"": attacker.within} if isinstance(attacker.within, float) else attacker.within
         rows.append(("is right within", ", ".join(f"{name} {value:g}".strip() for name, value in near.items())))
     rows += [(title, chosen(faced, name)) for name, title in SEES.items()]
+    if attacker.known_columns and not faced.model.profile(attacker)["dataset_knowledge"].text:
+        rows[-1] = (rows[-1][0], f"{rows[-1][1]}: of the target {known}, of others no more than the file says")
     if attacker.tolerance is not None:
         rows.append(("may gain", f"{words.tolerated(attacker.tolerance)}, an advantage of {attacker.tolerance:g}"))
     if attacker.impact is not None:

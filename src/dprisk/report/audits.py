@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from dprisk.documents import Section, read_document
 from dprisk.errors import DpriskError
 from dprisk.guarantees.base import Relation
 from dprisk.report.blocks import Block, Figure, Heading, Paragraph, Table
 from dprisk.report.drawings import NARROW, WIDE, between
+from dprisk.report.words import cut
 from dprisk.rounding import significant_down, significant_up, sure
 from dprisk.taxonomy.setting import Setting
 
@@ -20,14 +21,15 @@ CHANGES: dict[Relation, str] = {
     "replace-one": "one record is replaced",
     "add-remove": "one record is added or left out",
 }
-VERDICTS = ("violated", "consistent with the claim", "undecided")
+Verdict = Literal["violated", "consistent with the claim", "undecided"]
+VERDICTS = get_args(Verdict)
 
 
 @dataclass(frozen=True)
 class AuditFile:
     """What an audit found: the claim, the epsilon that is certified from below, and its own sentence."""
 
-    verdict: str
+    verdict: Verdict
     certified: float
     claim: float
     delta: float
@@ -59,6 +61,61 @@ def _number(section: Section, name: str) -> float:
     return float(value)
 
 
+@dataclass(frozen=True)
+class Standing:
+    """What an audit means for the release in a file: a verdict on that, and a sentence for who reads no further."""
+
+    verdict: Verdict
+    told: str
+    proved: float | None  # the epsilon of the release at the audit's delta; None if none is known
+
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether good news of the release is none of the code that was audited."""
+        return self.verdict != "consistent with the claim"
+
+    @property
+    def paragraph(self) -> Paragraph:
+        """The sentence, in its tone."""
+        return Paragraph(self.told, "bad" if self.is_in_doubt else "note")
+
+
+def standing(audit: AuditFile, setting: Setting) -> Standing:
+    """The verdict of an audit, held against what is proved of the release as well as against its own claim.
+
+    Code that has a larger epsilon than the release is not that release, whatever was claimed; an audit of a weaker
+    claim has not decided on that of the release.
+    """
+    proved = _proved(audit, setting)
+    code = cut(audit.code) or "the code"
+    low, high, claim = significant_down(audit.certified, 4), significant_up(proved, 4), f"{audit.claim:g}"
+    verdict, known = audit.verdict, None if math.isinf(proved) else proved
+    if audit.certified > proved:
+        told = f"the epsilon of {code} is at least {low}, above the {high} of the release in this file"
+        return Standing(
+            "violated", f"An audit refutes the promise: {told}. The numbers here are not those of that code.", known
+        )
+    if verdict == "violated":
+        told = f"the epsilon of {code} is at least {low}, and {claim} was claimed"
+        told = f"An audit refutes a claim: {told}. Until that is repaired, the numbers here are not to be relied on."
+        return Standing(verdict, told, known)
+    if verdict == "undecided":
+        told = f"An audit of {code} is undecided: nothing here says whether it keeps the promise of the release."
+        return Standing(verdict, told, known)
+    if _is_weaker(audit, proved):
+        told = f"held {code} against epsilon {claim} only, which is weaker than the {high} of the release in this file"
+        return Standing("undecided", f"An audit {told}: nothing here says whether it keeps that.", known)
+    told = (
+        f"An audit of {code} found nothing against epsilon {claim}, which proves nothing: at least {low} is certified."
+    )
+    return Standing(verdict, told, known)
+
+
+def _is_weaker(audit: AuditFile, proved: float) -> bool:
+    """Whether less was claimed in the audit than is proved of the release."""
+    return audit.claim > proved * (1 + 1e-9)
+
+
 def _proved(audit: AuditFile, setting: Setting) -> float:
     """The epsilon that the release has at the audit's delta, for its kind of neighbours; infinite if none is known."""
     try:
@@ -78,7 +135,7 @@ def _how_it_fits(audit: AuditFile, proved: float) -> Paragraph:
             "this file: the code that was audited is not that release, and the numbers in this report are not its."
         )
         return Paragraph(told, "bad")
-    if audit.claim > proved * (1 + 1e-9):
+    if _is_weaker(audit, proved):
         told = (
             f"The claim that was audited, epsilon {audit.claim:g}, is weaker than the {high} that is proved for the "
             "release in this file: code that keeps the one may break the other. Audit it again with that claim."

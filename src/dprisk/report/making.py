@@ -6,6 +6,7 @@ import hashlib
 import json
 import platform
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,8 @@ from dprisk.answers import Answer, Row
 from dprisk.errors import InputFileError, fail
 from dprisk.report import sections, words
 from dprisk.report.attackers import attacker_part
-from dprisk.report.audits import AuditFile, audit_blocks
-from dprisk.report.blocks import Block, Bullets, Code, Heading, Paragraph, to_data
+from dprisk.report.audits import AuditFile, Standing, audit_blocks, standing
+from dprisk.report.blocks import Block, Bullets, Code, Heading, Paragraph, to_data, without_comfort
 from dprisk.report.html import to_html
 from dprisk.report.markdown import to_markdown
 from dprisk.taxonomy import Answered, Faced, Kept, ThreatModel, answer
@@ -38,6 +39,11 @@ class Report(Answer):
     @property
     def about(self) -> str:
         return self.model.title
+
+    @cached_property
+    def audited(self) -> Standing | None:
+        """What the audit means for this release."""
+        return None if self.audit is None else standing(self.audit, self.faced[0].setting)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -61,12 +67,12 @@ class Report(Answer):
         return {"attackers": [_numbers(one) for one in self.faced]}
 
     def sentence(self) -> str:
-        """What each attacker gains, one after the other."""
+        """What an audit found, and what each attacker gains, one after the other."""
         return " ".join(self.lines())
 
     def lines(self) -> list[str]:
-        """What each attacker gains, a line for each."""
-        told = []
+        """What an audit found, and what each attacker gains, a line for each."""
+        told = [] if self.audited is None else [self.audited.told]
         for one in self.faced:
             worst = one.worst
             if worst is None:
@@ -83,14 +89,15 @@ class Report(Answer):
         found: list[Block] = [Paragraph("What does this release risk, and for whom?", "note"), Heading(1, model.title)]
         found += [Paragraph(model.about, "lead")] if model.about else []
         found += [Paragraph(f"Released: {faced[0].setting.words}.")]
-        found += sections.summary(faced)
+        found += sections.summary(faced, self.audited)
         found += sections.side_by_side(faced)
         found += sections.likelihood_and_impact(faced)
         found += sections.taxonomy_picture(faced)
         for one in faced:
             found += attacker_part(one)
         found += audit_blocks(self.audit, faced[0].setting) if self.audit else []
-        return [*found, *sections.limits(faced), *sections.references(faced), *self._to_repeat()]
+        found += [*sections.limits(faced), *sections.references(faced), *self._to_repeat()]
+        return list(map(without_comfort, found)) if self.audited and self.audited.is_in_doubt else found
 
     def _to_repeat(self) -> list[Block]:
         versions = [f"{name} {version(name)}" for name in PACKAGES]
@@ -109,11 +116,19 @@ class Report(Answer):
         return super().to_dict() | {
             "title": self.model.title,
             "threat_model": self.model.to_dict(),
-            "audit": None if self.audit is None else dict(vars(self.audit)),
+            "audit": self._audit(),
             "inputs": dict(self.inputs),
             "version": __version__,
             "content": [to_data(block) for block in self.blocks],
         }
+
+    def _audit(self) -> dict[str, Any] | None:
+        """What the audit says of its own claim, and of this release."""
+        if self.audit is None or self.audited is None:
+            return None
+        it = self.audited
+        here = {"verdict": it.verdict, "sentence": it.told, "epsilon_proved": it.proved}
+        return dict(vars(self.audit)) | {"of_this_release": here}
 
     def to_html(self) -> str:
         """One page that needs nothing else."""
@@ -179,7 +194,9 @@ def _answer(faced: Faced, it: Answered) -> dict[str, Any]:
             {"record": words.record(faced, it, one.record), "advantage": one.advantage, "prior": one.prior}
             for one in it.exposed
         ]
-    if isinstance(it.kept, Kept):
+    if words.is_settled(it):
+        told["nothing_to_find_out"] = True
+    elif isinstance(it.kept, Kept):
         told["keeps_tolerance"] = {
             "parameter": it.kept.parameter.name,
             "value": it.kept.value,

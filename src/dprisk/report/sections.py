@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 
 from dprisk.report import words
+from dprisk.report.audits import Standing
 from dprisk.report.blocks import Block, Bullets, Card, Figure, Heading, Matrix, Paragraph, Table, Tone
 from dprisk.report.drawings import NARROW, WIDE, Axis, Bar, bars, taxonomy
 from dprisk.report.nist import likelihood, risk_level
 from dprisk.risks import Risk
 from dprisk.rounding import sure
+from dprisk.tables import doubts
 from dprisk.taxonomy import DIMENSIONS, RULES, Faced
 from dprisk.taxonomy.keys import LEVELS
 
@@ -21,6 +23,11 @@ NUMBERS = (
     "often it says yes to people with the record than to people at random. Both matter: of a rare record the advantage "
     "can be large and the success small, since most of those who get a yes do not have it."
 )
+EXCEEDED = "may be exceeded"
+NO_LEAVE = (
+    "A low level is no leave to exceed the tolerance: a likelihood of up to 20 % is called low, whatever people "
+    "tolerate, and the level falls with the impact. The file's own tolerance may be exceeded by"
+)
 
 
 def anchor(faced: Faced) -> str:
@@ -28,9 +35,14 @@ def anchor(faced: Faced) -> str:
     return f"attacker-{faced.model.attackers.index(faced.attacker) + 1}"
 
 
-def summary(faced: list[Faced]) -> list[Block]:
-    """What people read first: how many attackers may gain more than is tolerated, what would help, a card for each."""
-    blocks: list[Block] = [Heading(2, "In short", "summary"), *_tolerated(faced)]
+def summary(faced: list[Faced], audited: Standing | None = None) -> list[Block]:
+    """What people read first: what an audit found, how many attackers may gain more than is tolerated, what would
+    help, a card for each."""
+    blocks: list[Block] = [Heading(2, "In short", "summary")]
+    blocks += [] if audited is None else [audited.paragraph]
+    if audited is not None and audited.is_in_doubt:
+        blocks.append(Paragraph("What follows is about the release as the file describes it, not about that code."))
+    blocks += _tolerated(faced)
     if names := words.untold(faced):
         blocks.append(Paragraph(f"Nothing here says whether the tolerance is kept: {', '.join(names)}.", "bad"))
     if any(it.not_covered for it in faced):
@@ -41,10 +53,10 @@ def summary(faced: list[Faced]) -> list[Block]:
 
 def _tolerated(faced: list[Faced]) -> list[Block]:
     """Whether every tolerance is kept. Good news is none of what is not covered, and of who could not be compared."""
-    asked = [it for it in faced if it.attacker.tolerance is not None and it.worst is not None]
+    asked = [it for it in faced if it.worst is not None and words.keeps(it, it.worst) is not None]
     if not asked:
         return []
-    over = [it for it in asked if any(words.keeps(it, one) is False for one in it.covered)]
+    over = [it for it in asked if _is_kept(it) is False]
     compared = f"{len(asked)} attackers" if len(asked) == len(faced) else f"the {len(asked)} whose gain can be compared"
     alone = "The attacker" if len(faced) == 1 else asked[0].attacker.name
     if over:
@@ -103,7 +115,7 @@ def side_by_side(faced: list[Faced]) -> list[Block]:
 
 def likelihood_and_impact(faced: list[Faced]) -> list[Block]:
     """A square of likelihood and impact, in the manner of NIST SP 800-30."""
-    known = [it for it in faced if it.worst is not None and it.worst.advantage is not None and it.attacker.impact]
+    known = [it for it in faced if it.worst and not words.is_settled(it.worst) and it.attacker.impact]
     if not known:
         return []
     ladder = tuple(reversed(LEVELS))
@@ -112,7 +124,9 @@ def likelihood_and_impact(faced: list[Faced]) -> list[Block]:
         tuple(tuple(who for who, at in place.items() if at == (row, column)) for column in LEVELS) for row in ladder
     )
     levels = tuple(tuple(risk_level(row, column) for column in LEVELS) for row in ladder)
-    rows = tuple((who, likely, impact, risk_level(likely, impact)) for who, (likely, impact) in place.items())
+    rows = tuple(
+        (who, *at, risk_level(*at), _tolerance(it)) for it, (who, at) in zip(known, place.items(), strict=True)
+    )
     return [
         Heading(2, "How likely, how bad", "risk"),
         Paragraph(
@@ -123,8 +137,26 @@ def likelihood_and_impact(faced: list[Faced]) -> list[Block]:
             "SP 800-30, Tables G-4 and I-2."
         ),
         Matrix("Level of risk by likelihood and impact", ladder, LEVELS, levels, names),
-        Table("Each attacker's level", ("attacker", "likelihood", "impact", "risk"), rows),
+        Table("Each attacker's level", ("attacker", "likelihood", "impact", "risk", "tolerance"), rows),
+        *_no_leave(rows),
     ]
+
+
+def _tolerance(faced: Faced) -> str:
+    """Whether the tolerance is kept, in a word."""
+    return {None: "none", True: "kept", False: EXCEEDED}[_is_kept(faced)]
+
+
+def _no_leave(rows: tuple[tuple[str, ...], ...]) -> list[Block]:
+    """Who may exceed the tolerance where the level of risk sounds harmless."""
+    calm = [who for who, *_, level, tolerance in rows if tolerance == EXCEEDED and level in ("very low", "low")]
+    return [Paragraph(f"{NO_LEAVE}: {', '.join(calm)}.", "bad")] if calm else []
+
+
+def _is_kept(faced: Faced) -> bool | None:
+    """Whether every question of an attacker keeps its tolerance; None where there is none to keep."""
+    found = {words.keeps(faced, it) for it in faced.covered} - {None}
+    return all(found) if found else None
 
 
 def taxonomy_picture(faced: list[Faced]) -> list[Block]:
@@ -233,6 +265,7 @@ def limits(faced: list[Faced]) -> list[Block]:
         "A bound is on every attacker of the kind described, however clever; it says nothing of other kinds.",
         "Other releases about the same people add to the risk, unless they are among the parts of this one.",
     ]
+    items += [f"{doubt}." for doubt in doubts(setting.records.table or {})]
     if setting.planned is not None and "interval" in faced[0].model.release:
         items.append("Outputs are kept in an interval: the numbers are for the data in the file, others give others.")
     return [Heading(2, "Assumptions and limits", "limits"), Bullets(tuple(items))]

@@ -7,7 +7,7 @@ from typing import Any
 
 from dprisk.population import AtMost
 from dprisk.risks import RecordRisk, Risk, WorstCase
-from dprisk.risks.sentences import NEARLY_ONE
+from dprisk.risks.sentences import NEARLY_ONE, SETTLED
 from dprisk.rounding import percent_up, plain, round_number_of_people, significant_down, significant_up, so_many, sure
 from dprisk.taxonomy import Answered, Faced, Kept
 from dprisk.taxonomy.findings import gained_with
@@ -167,9 +167,14 @@ def _lower(it: Answered) -> float:
     return float(getattr(it.found, "advantage_interval", (it.found.advantage,))[0])
 
 
+def is_settled(it: Answered) -> bool:
+    """Whether the attacker needs no release, so that its advantage of 0 is no good news."""
+    return it.threat is not None and it.threat.is_settled and it.advantage is not None and upper(it) <= 1e-9
+
+
 def keeps(faced: Faced, it: Answered) -> bool | None:
-    """Whether the tolerance is kept; None where none is given, or where there is no advantage."""
-    if faced.attacker.tolerance is None or it.advantage is None:
+    """Whether the tolerance is kept; None where none is given, no advantage is known, or nothing is left to gain."""
+    if faced.attacker.tolerance is None or it.advantage is None or is_settled(it):
         return None
     return upper(it) <= faced.attacker.tolerance * (1 + 1e-9)
 
@@ -203,6 +208,8 @@ def verdict(faced: Faced, it: Answered) -> str:
     tolerance = faced.attacker.tolerance
     if tolerance is None:
         return "No tolerance is given."
+    if is_settled(it):
+        return SETTLED
     kept = f"the tolerance of {tolerated(tolerance)}"
     if keeps(faced, it):
         exposed = of_most_exposed(faced, it)
@@ -220,6 +227,8 @@ def needed(it: Answered) -> str:
     """The noise that keeps the tolerance, rounded to the safe side."""
     if it.kept is None:
         return ""
+    if is_settled(it):
+        return "nothing to find out"
     if isinstance(it.kept, str):
         return it.kept
     name, value = it.kept.parameter.name, it.kept.value
@@ -350,7 +359,8 @@ def _of_guarantee(worst: WorstCase, title: str, single: bool) -> list[tuple[str,
 
 def untold(faced: list[Faced]) -> list[str]:
     """Who has a tolerance of which nothing says whether it is kept."""
-    return [one.attacker.name for one in faced if one.attacker.tolerance is not None and one.worst is None]
+    asked = [one for one in faced if one.attacker.tolerance is not None]
+    return [one.attacker.name for one in asked if one.worst is None or is_settled(one.worst)]
 
 
 def remedy(faced: list[Faced]) -> str:

@@ -89,12 +89,13 @@ class Assessment(Compared, Answer):
     def _of_worst_off(self) -> str:
         """A sentence to go on with, where who looks for one record gains far more; empty otherwise.
 
-        The advantage is an average over people, and its attacker may never name a rare record.
+        The advantage is an average over people, and its attacker may never name a rare record. Where there is nothing
+        to find out, that is said.
         """
-        worst = self.worst_off
+        worst, aside = self.worst_off, f" {sentences.SETTLED}" if self.threat.is_settled else ""
         if worst is None or worst.advantage <= FAR_MORE * self.advantage + 1e-9:
-            return ""
-        return sentences.of_worst_off(worst.sentence_of_worst(), worst.alike)
+            return aside
+        return aside + sentences.of_worst_off(worst.sentence_of_worst(), worst.alike)
 
     def _rates(self) -> list[Row]:
         """The two rates that the advantage is the difference of, where they are known."""

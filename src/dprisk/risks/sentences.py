@@ -12,6 +12,10 @@ from dprisk.rounding import percent_up, round_number_of_people
 from dprisk.threat import Threat
 
 NEARLY_ONE = 0.9995
+SETTLED = (
+    "Nothing is left to find out here: the prior and what the attacker knows already tell it of everybody, so that "
+    "these numbers say nothing of the noise."
+)
 
 
 def of_rates(

@@ -148,7 +148,7 @@ def _from_prior(universe: Universe, section: Section) -> Records:
 def _from_table(universe: Universe, section: Section) -> Records:
     file = CsvFile.open(section.file("table"))
     names = [file.name(name) for name in universe.columns or file.header]
-    texts = file.columns(names)
+    texts = file.filled(names)
     table: Columns = {name: natural(texts[name]) for name in names}
     for name, width in universe.bands.items():
         if name not in table:
@@ -173,7 +173,7 @@ def _banded(file: CsvFile, values: list[Any], name: str, width: float) -> list[A
 def _from_marginals(section: Section) -> Records:
     """Columns that are believed to be independent: a record for each combination of their values."""
     file = CsvFile.open(section.file("marginals"))
-    cells = file.columns(["column", "value", "count"])
+    cells = file.filled(["column", "value", "count"])
     counts = file.numbers(cells["count"], "count")
     parts: dict[str, dict[str, float]] = {}
     for name, value, count in zip(cells["column"], cells["value"], counts, strict=True):

@@ -75,7 +75,9 @@ class Starter:
         lines.append('about = "Who is it, and why would it come?"')
         lines += [_choice(it, "reconstruction") for it in of_role("attacker")]
         lines.append(
-            '# knows = ["age", "sex"]   # columns of the target\'s record that it knows, where there is a table'
+            "# Columns of the target's record that it knows, where there is a table. Then it knows something of the"
+            '\n# dataset: above, dataset_knowledge = "random", or "chosen" if it chose whom it knows.'
+            '\n# knows = ["age", "sex"]'
         )
         lines.append('# wants = ["illness"]      # columns that it wants')
         lines.append(

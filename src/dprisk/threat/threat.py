@@ -20,6 +20,8 @@ from dprisk.threat.window_masses import WindowMasses, window_masses
 from dprisk.types import FloatArray, Table
 from dprisk.values import Value
 
+ROUNDING = 1e-12  # of probabilities that add up to 1
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Threat(Value):
@@ -192,6 +194,20 @@ class Threat(Value):
         everybody = np.zeros(self.prior.size, dtype=np.int64)
         masses = self.success.reach(self.prior, everybody).sums(self.prior.weights[:, None])[:, 0]
         return np.clip(masses, 0.0, 1.0)  # a ball that holds everything may add up to 1 and a rounding error
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is left to find out: one record is possible, or every guess is right about everybody.
+
+        An attacker who knows the record still asks whether it took part.
+
+        >>> Threat(Prior([1.0])).is_settled, Threat.membership(Prior([0.5, 0.5])).is_settled
+        (True, False)
+        """
+        if self.has_numbers:
+            return self.kappa_minus >= 1.0
+        sure = 1.0 - ROUNDING
+        return self.prior.support_size == 1 or (self.kappa_aux >= sure and self.kappa_minus >= sure)
 
     @property
     def kappa_minus(self) -> float:

@@ -54,7 +54,7 @@ def recorded(source: str | Path | Table, labels: Sequence[Any] | None = None, re
     require(record in names, f"{name} needs a column `{record}`; it has {', '.join(map(str, names))}.", InputFileError)
     outputs = [entry for entry in names if entry != record]
     require(outputs != [], f"{name} needs a column `output` beside `{record}`.", InputFileError)
-    who = column(table, record)
+    who = [entry.strip() if text and isinstance(entry, str) else entry for entry in column(table, record)]
     require(who != [], f"{name} has no rows.", InputFileError)
     as_text = all(isinstance(entry, str) for entry in who)
     require_present(who, f"The column `{record}`")
@@ -71,7 +71,7 @@ def recorded(source: str | Path | Table, labels: Sequence[Any] | None = None, re
 def _read(path: str | Path) -> Table:
     path = require_file(path)
     if path.suffix not in (".parquet", ".pq"):
-        return read_csv(path)
+        return read_csv(path, as_written=True)
     for library in ("polars", "pandas"):
         try:
             reader = importlib.import_module(library).read_parquet
@@ -95,17 +95,31 @@ def _renumbered(codes: IntArray, found: list[Any], labels: list[Any]) -> IntArra
 
 
 def _values(values: list[Any], where: str) -> AnyArray:
-    """A column of outputs; text becomes numbers if all of it can be read so."""
+    """A column of outputs; text becomes numbers if all of it can be read so, and is written alike."""
     require_present(values, where)
     if not all(isinstance(value, str) for value in values):
         numbers = all(isinstance(value, int | float | np.number) for value in values)
         return numbers_of_one_kind(values) if numbers else as_outputs(values)  # a file does not tell 1 from 1.0
+    values = _trimmed(values)
     filled = [value for value in values if value]
-    read = readable(filled) if filled else None
+    read = readable(filled) if filled and _are_written_alike(set(filled)) else None
     if read is None:
         return as_outputs(values)
     require(len(filled) == len(values), f"{where} holds numbers and empty cells; fill or drop them.", InputFileError)
     return numbers_of_one_kind(list(read))
+
+
+def _trimmed(values: list[str]) -> list[str]:
+    """Cells without the space around them where it tells nothing: all have as much of it, or are as wide with it."""
+    distinct = set(values)
+    around = {(len(cell) - len(cell.lstrip()), len(cell) - len(cell.rstrip())) for cell in distinct}
+    return list(map(str.strip, values)) if min(len(around), len(set(map(len, distinct)))) == 1 else values
+
+
+def _are_written_alike(cells: set[str]) -> bool:
+    """Whether numbers differ in nothing that reading them as numbers would hide: space, or a plus sign of some."""
+    plus = {cell.startswith("+") for cell in cells if not cell.startswith("-")}
+    return len(plus) <= 1 and not any("_" in cell or cell != cell.strip() for cell in cells)
 
 
 def _joined(columns: list[AnyArray]) -> AnyArray:
