@@ -23,6 +23,7 @@ from dprisk.auditing.certify.counts import (
     p_value,
 )
 from dprisk.auditing.certify.papers import ldp_auditor, rad_point_estimate
+from dprisk.auditing.certify.portfolio import Answers
 from dprisk.bounds.papers import epsilon_of_corollary_5_6
 from dprisk.errors import ParameterError
 from dprisk.guarantees import PureDP
@@ -504,3 +505,10 @@ class TestInversion:
         assert 10 < epsilon_from_advantage(1 - threat.prior.collision_probability, threat) < math.inf
         with pytest.raises(ParameterError, match=r"No attack on this prior has an advantage above"):
             epsilon_from_advantage(0.9, threat)
+
+
+def test_the_estimate_is_not_that_of_the_luckiest_attacker() -> None:
+    """Of sixty attackers one was right eight times of eight, which made the best estimate infinite."""
+    others = {f"attacker {place}": {2: Counts(1000, 0, 0, 2)} for place in range(60)}
+    lucky = Answers(1000, Counts(1000, 1000, 505, 2), others | {"lucky": {2: Counts(1000, 8, 8, 2)}})
+    assert lucky.estimate(0.0) == pytest.approx(math.log(505 / 495))

@@ -122,8 +122,12 @@ class Answers:
         return sorted((name for name in logs if logs[name] >= -math.log(alpha)), key=lambda name: -logs[name])
 
     def estimate(self, delta: float) -> float:
-        """The plug-in estimate of the attacker with the largest certificate, at a small alpha; not a bound."""
-        most = max(self._all, key=lambda parts: anytime_epsilon_of_several([parts], 0.01, delta))
+        """The plug-in estimate of the attacker with the largest certificate, at a small alpha; not a bound.
+
+        The alpha is that of one among all of them: of many somebody is right a few times in a row by luck.
+        """
+        alpha = 0.01 / len(self._all)
+        most = max(self._all, key=lambda parts: anytime_epsilon_of_several([parts], alpha, delta))
         return max(epsilon_estimate(counts, delta) for counts in most)
 
     def pooled(self, epsilon: float, delta: float) -> Counts:

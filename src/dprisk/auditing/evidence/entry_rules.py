@@ -51,7 +51,7 @@ from dprisk.types import FloatArray, IntArray
 FEW_BINS, PAIR_BINS = 32, 16
 MOST_COLUMNS, MOST_CORRELATED = 8, 500  # entries of which all pairs are tried, and of which the most telling one is
 TRIED, FEWEST_TRIED, MOST_CELLS = 5000, 500, 1 << 20  # runs on which entries are tried, the fewer the more there are
-FEWEST_ENTRIES = 3  # of which it is told what they come to
+FEWEST_ENTRIES, MANY_ENTRIES = 3, 50  # of which it is told what they come to, and of which few runs teach little
 MANY_NUMBERS = 64  # different ones, beyond which a single one among them may tell something
 
 T = TypeVar("T")
@@ -219,7 +219,7 @@ def _of_all(held: _Held) -> dict[str, Rule]:
 def _of_sums(held: _Held) -> dict[str, Rule]:
     """Weighted sums by which records differ most: with what entries have in common taken out, and entry by entry."""
     directions = {"weighted sum": direction_of(held.numbers, held.past.records)}
-    if held.layout.size > MOST_COLUMNS:
+    if held.layout.size > MANY_ENTRIES:
         directions["sum of shifts"] = direction_of(held.numbers, held.past.records, apart_only=True)
     names = [entry.name for entry in held.named]
     return {
