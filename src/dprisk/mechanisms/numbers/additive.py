@@ -209,6 +209,11 @@ class Laplace(WithLaplace, Additive):
         return PureDP(self.epsilon) if self.is_truncated else laplace_curve(self.noise.epsilon(self.spread))
 
     @property
+    def guarantee_is_exact(self) -> bool:
+        """Unless outputs are kept in an interval that does not hold all positions."""
+        return not self._wavers
+
+    @property
     def _telling(self) -> FloatArray:
         low, high = self.bounds
         return np.unique(np.r_[low, high, self.positions[(self.positions > low) & (self.positions < high)]])
@@ -262,6 +267,11 @@ class Gaussian(WithGaussian, Additive):
     def guarantee(self) -> Guarantee:
         """mu-Gaussian DP with mu = spread / sigma; drawing again until the output is in range leaves only epsilon."""
         return PureDP(self.epsilon) if self.is_truncated else GaussianDP(self.spread / self.sigma)
+
+    @property
+    def guarantee_is_exact(self) -> bool:
+        """Unless outputs are kept in an interval, beyond which they would tell more."""
+        return self.is_open
 
     @property
     def _telling(self) -> FloatArray:

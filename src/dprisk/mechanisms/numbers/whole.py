@@ -163,8 +163,16 @@ class DiscreteAdditive(Positioned, Tabled):
             return PureDP(0.0)
         if self.is_truncated:
             return super().guarantee()
-        pair = DiscreteAdditive([self.positions.min(), self.positions.max()], self.noise, self.interval)
-        return Tabled.guarantee(pair)
+        return Tabled.guarantee(self._outermost)
+
+    @property
+    def guarantee_is_exact(self) -> bool:
+        return super().guarantee_is_exact if self.is_truncated else self._outermost._lists_pairs
+
+    @property
+    def _outermost(self) -> DiscreteAdditive:
+        """The same noise on the two outermost positions."""
+        return DiscreteAdditive([self.positions.min(), self.positions.max()], self.noise, self.interval)
 
 
 class DiscreteLaplace(WithLaplace, DiscreteAdditive):
@@ -217,6 +225,11 @@ class DiscreteLaplace(WithLaplace, DiscreteAdditive):
     def guarantee(self) -> Guarantee:
         same = self.sufficient()
         return super().guarantee() if same is self else same.guarantee()
+
+    @property
+    def guarantee_is_exact(self) -> bool:
+        same = self.sufficient()
+        return super().guarantee_is_exact if same is self else same.guarantee_is_exact
 
 
 class DiscreteGaussian(WithGaussian, DiscreteAdditive):
