@@ -60,7 +60,7 @@ class Comparisons:
         rates = {rate: true_positive_rate(guarantee, rate) for rate in FALSE_POSITIVE_RATES}
         return cls(
             guarantee.relation,
-            guarantee.epsilon_at(delta),
+            subject.epsilon_at(delta),
             guarantee.implied_mu,
             membership_advantage(guarantee),
             rates,

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from dprisk.errors import MechanismError, TooLargeError, as_epsilon, as_number, as_size
 from dprisk.guarantees import ZCDP, Guarantee, PureDP
+from dprisk.guarantees.base import BY_LOGARITHMS, least_epsilon
 from dprisk.mechanisms.base import PAIRWISE_CELLS
 from dprisk.mechanisms.by_epsilon import ByEpsilon
 from dprisk.mechanisms.numbers.positions import (
@@ -28,6 +29,7 @@ from dprisk.types import AnyArray, FloatArray, IntArray
 from dprisk.values import Parameter
 
 LONGEST = 1 << 26  # outputs of one record that are held at once
+LOST = 1e-12  # more than sums of weights and their logarithms lose of themselves
 
 
 class DiscreteAdditive(Positioned, Tabled):
@@ -147,6 +149,13 @@ class DiscreteAdditive(Positioned, Tabled):
         return max(
             self._one_sided(first, last, low, high, epsilon), self._one_sided(-last, -first, -high, -low, epsilon)
         )
+
+    def epsilon_at(self, delta: float) -> float:
+        """By `delta_at`, in logarithms, rounded up; of truncated noise by the curve."""
+        if delta == 0 or self.is_truncated or self.spread == 0 or not 0 < as_number("delta", delta) <= 1:
+            return super().epsilon_at(delta)
+        found = least_epsilon(lambda epsilon: self.delta_at(epsilon) * (1 + LOST), delta, BY_LOGARITHMS)
+        return min(found * (1 + LOST), self.epsilon)
 
     def _one_sided(self, first: int, last: int, low: float, high: float, epsilon: float) -> float:
         """Pr[output >= t | last] - e^epsilon Pr[output >= t | first] at the best t."""
