@@ -30,7 +30,7 @@ from dprisk.types import FloatArray
 MOST_AT_RISK = 3
 SMALL = 1000  # records up to which breakdown and bounds are shown without being asked for
 LISTED = 2000  # records up to which the exposure of each is computed to find the largest
-ON_A_LINE = ("nearest position", "break points")
+ON_A_LINE = ("nearest position", "equal steps", "break points")
 ON_REQUEST = ("records, bounds", "left out", "take longer; ask: --record, risk.of(...), --bounds, risk.bounds")
 
 
