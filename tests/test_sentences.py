@@ -25,7 +25,7 @@ from dprisk import (
 )
 from dprisk.answers import Answer
 from dprisk.exact import Optimum
-from dprisk.mechanisms import OnInterval, VectorGaussian
+from dprisk.mechanisms import DiscreteGaussian, OnInterval, VectorGaussian
 from dprisk.risks import AttackRisk, Risk
 
 ILLNESSES = Prior({"flu": 0.6, "cold": 0.32, "HIV": 0.08})
@@ -241,3 +241,27 @@ def test_a_violated_claim_is_not_followed_by_what_reads_as_an_acquittal() -> Non
     assert consistent.count("the claim allows") == 2
     flagrant = audit(GRR(2, 4.0), claim=1.0, runs=5000).attack_sentence()
     assert flagrant.count("the claim allows") == 2
+
+
+def test_a_distance_in_other_units_than_the_noise_is_told() -> None:
+    """Ten positions by their number lie from 0 to 1, the records of a prior without labels at 0 to 9."""
+    near = Threat.reconstruction(Prior.uniform(10), within=2)
+    told = "within 2 counts records from 0 to 9, but the noise is on positions from 0 to 1"
+    risk = assess(Gaussian(10, sigma=2.0), near)
+    assert ("units", "differ", told) in risk.rows
+    assert risk.sentence().endswith(f" Mind the units: {told}.")
+    assert ("units", "differ", told) in calibrate(Gaussian(10, sigma=2.0), near, advantage=0.1).rows
+    for mechanism, threat in (
+        (Gaussian(range(10), sigma=2.0), near),
+        (DiscreteGaussian(10, sigma=2.0), near),
+        (Laplace(10, epsilon=1.0), near),  # fits any units
+        (Gaussian(10, sigma=2.0), Threat(Prior.uniform(10))),
+        (Gaussian(11, sigma=2.0), Threat.reconstruction(Prior.uniform(11, [i / 10 for i in range(11)]), within=0.2)),
+    ):
+        assert assess(mechanism, threat).other_units == ""
+
+
+def test_positions_given_by_their_number_are_shown() -> None:
+    assert repr(Gaussian(10, sigma=2.0)) == "Gaussian(positions=<10 numbers from 0 to 1>, sigma=2)"
+    assert repr(Laplace(3, scale=2.0)) == "Laplace(positions=[0, 0.5, 1], scale=2)"
+    assert Laplace([0, 0.5, 1], scale=2.0) == Laplace(3, scale=2.0)

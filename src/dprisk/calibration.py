@@ -101,6 +101,11 @@ class Calibration(Found, Compared, Answer):
         return "total variation" if self.risk is None else self.risk.source
 
     @property
+    def other_units(self) -> str:
+        """As of an assessment."""
+        return "" if self.threat is None else sentences.of_units(self.subject, self.threat)
+
+    @property
     def alternatives(self) -> tuple[Alternative, ...]:
         """What worst-case membership and ReRo calibration would choose for the same tolerated advantage."""
         return tuple(other for other in self._others if isinstance(other, Alternative))
@@ -167,6 +172,7 @@ class Calibration(Found, Compared, Answer):
             (self.parameter, self._shown(self), f"keeps {self.goal}{'' if self._knob.rises else scale}"),
             *((f"achieved {what}", plain(number), self._how(what)) for what, number in self.achieved.items()),
             *([self.worst_off.row_of_worst] if self.worst_off else []),
+            *([("units", "differ", other)] if (other := self.other_units) else []),
             *((f"{self.parameter} by {other.name}", self._shown(other), other.meaning) for other in self.alternatives),
             *((f"{self.parameter} by {name}", "none", why) for name, why in self.without_answer.items()),
             *((what, written_out(f"{number:.4g}"), self.template.units) for what, number in self.utility.items()),

@@ -132,8 +132,13 @@ class Value(metaclass=_Maker):
         return self._code(_rounded)
 
     def _code(self, write: Callable[[Any], str]) -> str:
-        code = f"{type(self).__name__}({', '.join(f'{name}={write(it)}' for name, it in self._arguments.items())})"
+        code = f"{type(self).__name__}({', '.join(f'{name}={write(it)}' for name, it in self._told_by.items())})"
         return (self._summary() or code) if "<" in code or len(code) > LONGEST else code
+
+    @property
+    def _told_by(self) -> dict[str, Any]:
+        """The arguments that it is written with: those that it was made with, unless others tell more."""
+        return self._arguments
 
     def _summary(self) -> str:
         """What it is in a few words; if empty, the code with long parts described in angle brackets."""

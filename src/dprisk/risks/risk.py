@@ -319,7 +319,7 @@ class Risk(OfMechanism):
             return sentences.of_difference(self.threat, who, self.advantage) + self._of_worst_off()
         is_estimate = self.estimate is not None
         told = sentences.of_rates(self.threat, who, self.right_on_participants, self.advantage, is_estimate)
-        return told + self._of_worst_off()
+        return told + self._of_worst_off() + (f" Mind the units: {self.other_units}." if self.other_units else "")
 
     def to_dict(self) -> dict[str, Any]:
         return super().to_dict() | {

@@ -7,11 +7,16 @@ most there is. An attacker who knows the whole record guesses nothing: it recogn
 """
 
 import math
+from typing import Any
 
+import numpy as np
+
+from dprisk.mechanisms.numbers.positions import Positioned
 from dprisk.rounding import percent_up, round_number_of_people
 from dprisk.threat import Threat
 
 NEARLY_ONE = 0.9995
+SAME_UNITS = 1e-6  # by so much of itself the spread of records and of positions may differ
 
 
 def of_rates(
@@ -98,6 +103,22 @@ def of_belief(prior: float, most: float, is_bound: bool = False) -> str:
         possible = not (is_bound or prior > NEARLY_ONE)
         return f"Some report, however rare, makes it all but certain of that, {before}." if possible else ""
     return f"No report makes it more than {percent_up(most)} % sure of that, {before}."
+
+
+def of_units(subject: Any, threat: Threat) -> str:
+    """That the distance of a near guess is in other units than the noise; empty where it is not, or nobody can tell.
+
+    Only where positions were given by their number, and noise by its size: the answers of a query may well be on
+    another scale, and noise made with an epsilon fits any.
+    """
+    if not (isinstance(subject, Positioned) and subject.is_equispaced and subject.by_size) or threat.has_numbers:
+        return ""
+    places = threat.success.places(threat.prior)
+    if places is None or abs(np.ptp(places) - subject.spread) <= SAME_UNITS * np.ptp(places):
+        return ""
+    near, noise = (f"from {some.min():g} to {some.max():g}" for some in (places, subject.positions))
+    near_guess = threat.success.describe().replace(" on a line", "")
+    return f"{near_guess} counts records {near}, but the noise is on positions {noise}"
 
 
 def attacker(threat: Threat) -> str:
