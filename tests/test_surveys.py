@@ -334,7 +334,5 @@ def test_a_range_from_the_data_is_told_and_what_noise_follows(
     goal = ["--advantage", "0.1", "--data", f"{tmp_path / 'p.csv'}", "--column", "Age"]
     _, told, _ = run(capsys, monkeypatch, "calibrate", *options[:2], *goal)
     assert f"{public}\n" in told
-    _, told, _ = run(
-        capsys, monkeypatch, *"assess --mechanism grr --epsilon 1 --column Age --data".split(), f"{tmp_path / 'p.csv'}"
-    )
+    _, told, _ = run(capsys, monkeypatch, "assess", "--mechanism", "grr", "--epsilon", "1", *goal[2:])
     assert "The range" not in told
