@@ -272,7 +272,7 @@ class Calibration(Found, Compared, Answer):
     def __repr__(self) -> str:
         limited = {"most_at_risk": self.bound} if self.kind == "most_at_risk" else {}
         kept = ", ".join(f"{name}={number:.6g}" for name, number in (limited | self.achieved).items())
-        chosen = f"any {self.parameter}" if self.unlimited else f"{self.parameter}={self.value:.6g}"
+        chosen = f"any {self.parameter}" if self.unlimited else f"{self.parameter}={self._rounded(self.value, 6)}"
         return f"Calibration({chosen}, {kept})"
 
     def __getattr__(self, name: str) -> float:
@@ -315,7 +315,7 @@ def calibrate(
 
     >>> from dprisk import GRR, Prior, Threat
     >>> calibrate(GRR(100, epsilon=1.0), Threat(Prior.uniform(100)), advantage=0.1)
-    Calibration(epsilon=2.50438, advantage=0.1, success=0.11, baseline=0.01)
+    Calibration(epsilon=2.50437, advantage=0.1, success=0.11, baseline=0.01)
     """
     goals = {
         "advantage": advantage,
