@@ -114,9 +114,9 @@ class RecordRisk(Answer):
     @property
     def row_of_worst(self) -> Row:
         """The record most at risk in a row; the largest bound is one on every record."""
-        alike = "any record, if looked for: all alike"
-        whom = alike if self.alike else f"{written(self.record)}, if looked for"
-        whom = whom if self.exact else "any record, if looked for, by the promise"
+        looked_for = f"if looked for{sentences.among_alike(self.threat)}"
+        whom = f"any record, {looked_for}: all alike" if self.alike else f"{written(self.record)}, {looked_for}"
+        whom = whom if self.exact else f"any record, {looked_for}, by the promise"
         return "most at risk", self._shown(), whom
 
     def _shown(self) -> str:

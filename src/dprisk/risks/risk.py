@@ -265,9 +265,10 @@ class Risk(OfMechanism):
     def _rates(self) -> list[Row]:
         if self.right_on_participants is None or self.right_on_others is None:
             return []
+        place = sentences.in_their_place(self.threat)
         return [
             ("on participants", plain(self.right_on_participants), "right about who took part, by who gains most"),
-            ("on others", plain(self.right_on_others), "right about who did not, same attacker"),
+            ("on others", plain(self.right_on_others), f"right about who did not{place}, same attacker"),
         ]
 
     def _found(self) -> list[Row]:
@@ -298,7 +299,8 @@ class Risk(OfMechanism):
         if first.alike:
             return [first.row_of_worst] if first.advantage > self.advantage + ALIKE else []
         worst = self.most_at_risk(MOST_AT_RISK)
-        return [("most at risk", plain(gain), f"{written(name)}, if looked for") for name, gain in worst]
+        looked_for = f"if looked for{sentences.among_alike(self.threat)}"
+        return [("most at risk", plain(gain), f"{written(name)}, {looked_for}") for name, gain in worst]
 
     def _compared(self) -> list[Row]:
         """Who is most at risk, and what the guarantee alone would tell, as far as known."""

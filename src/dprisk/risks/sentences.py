@@ -31,7 +31,7 @@ def of_rates(
         told = f"{recognised}, and mistakes {others} who did not for participants"
     else:
         right_about = f"{'can be' if can else 'is'} right{_goal(threat)} about {took_part} people who took part"
-        told = f"{right_about}, and about {others} who did not"
+        told = f"{right_about}, and about {others} who did not{in_their_place(threat)}"
     return f"{_estimated(who, is_estimate)} {told}: {_added(more, is_estimate)}."
 
 
@@ -127,6 +127,21 @@ def attacker(threat: Threat) -> str:
         return "An attacker"
     known = "record" if threat.knows.is_all else threat.knows.attributes_in_words or "group"
     return f"An attacker who knows everybody's {known}"
+
+
+def in_their_place(threat: Threat) -> str:
+    """Whose report an attacker sees of who did not take part, where it knows groups and these might be meant."""
+    return ", anybody in their place" if knows_groups(threat) else ""
+
+
+def among_alike(threat: Threat) -> str:
+    """Among whom a record is looked for, where the attacker knows groups."""
+    return " in its group" if knows_groups(threat) else ""
+
+
+def knows_groups(threat: Threat) -> bool:
+    """Whether something is known of the target, but not all."""
+    return not (threat.knows.is_none or threat.knows.is_all)
 
 
 def is_membership(threat: Threat) -> bool:
