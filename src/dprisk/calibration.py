@@ -120,17 +120,13 @@ class Calibration(Found, Compared, Answer):
         if self.threat is None or self.kind != "advantage":
             return []
         baseline = min(1.0, self.threat.baseline)
+        more = f"bound on success, 1 - f(baseline), <= baseline + {self.target:g}"
         other: list[tuple[str, str, Measure, float]] = [
             ("membership", f"total variation <= {self.target:g}", _total_variation, self.target),
-            (
-                "ReRo",
-                f"1 - f(baseline) <= baseline + {self.target:g}",
-                lambda it: _true_positive_rate(it, baseline),
-                min(1.0, baseline + self.target),
-            ),
+            ("ReRo", more, lambda it: _true_positive_rate(it, baseline), min(1.0, baseline + self.target)),
         ]
         if self.target > baseline:  # RAD Figure 2 keeps the success itself, which no noise brings below the baseline
-            meaning = f"1 - f(baseline) <= {self.target:g}, as RAD Figure 2 has it"
+            meaning = f"the same bound <= {self.target:g}, as RAD Figure 2 has it"
             other.append(("ReRo itself", meaning, lambda it: _true_positive_rate(it, baseline), self.target))
         found: list[Alternative | tuple[str, str]] = []
         for name, meaning, measure, target in other:
@@ -175,9 +171,14 @@ class Calibration(Found, Compared, Answer):
             *([("units", "differ", other)] if (other := self.other_units) else []),
             *((f"{self.parameter} by {other.name}", self._shown(other), other.meaning) for other in self.alternatives),
             *((f"{self.parameter} by {name}", "none", why) for name, why in self.without_answer.items()),
-            *((what, written_out(f"{number:.4g}"), self.template.units) for what, number in self.utility.items()),
+            *(self._cost(*cost) for cost in self.utility.items()),
             *([] if self.unlimited else self._comparison_rows),
         ]
+
+    def _cost(self, what: str, number: float) -> Row:
+        name, _, measured = what.partition(", ")  # as in "variance of a frequency, times reports by ReRo"
+        measured, *by = measured.partition(" by ")
+        return name + "".join(by), written_out(f"{number:.4g}"), measured or self.template.units
 
     def _how(self, what: str) -> str:
         """What is said beside an achieved number: of a mechanism it is exact unless the guarantee stands in for it."""

@@ -15,7 +15,7 @@ from dprisk.errors import DpriskError
 from dprisk.guarantees import Guarantee
 from dprisk.guarantees.base import Relation
 from dprisk.mechanisms.some_records import OfSome
-from dprisk.rounding import significant_up
+from dprisk.rounding import nearly_up
 
 DELTA = 1e-5
 FALSE_POSITIVE_RATES = (1e-3, 1e-2)
@@ -155,8 +155,7 @@ class Compared:
 
 
 def _shown(number: float) -> str:
-    """An upper bound; noise in the last binary digits is no reason to round."""
-    return significant_up(float(f"{number:.12g}"), 4) if math.isfinite(number) else "infinite"
+    return nearly_up(number, 4) if math.isfinite(number) else "infinite"
 
 
 def _at_most(number: float) -> str:

@@ -7,7 +7,7 @@ from dprisk.answers import Answer, Row
 from dprisk.attacks.one_record import EstimatedExposure
 from dprisk.exact.record import Exposure, compared_with
 from dprisk.risks import sentences
-from dprisk.rounding import plain, significant_up
+from dprisk.rounding import nearly_up, plain, significant_up
 from dprisk.threat import Threat
 from dprisk.threat.prior import written
 
@@ -123,7 +123,7 @@ class RecordRisk(Answer):
         if self.estimate is not None:
             low, high = self.advantage_interval
             return f"{plain(self.advantage)} [{plain(low)}, {plain(high)}]"
-        return plain(self.advantage) if self.exact else f"<= {significant_up(self.advantage, 4)}"
+        return plain(self.advantage) if self.exact else f"<= {nearly_up(self.advantage, 4)}"
 
     def _how(self) -> Row:
         if self.estimate is not None:

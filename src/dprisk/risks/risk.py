@@ -22,7 +22,7 @@ from dprisk.risks import sentences
 from dprisk.risks.base import Assessment
 from dprisk.risks.record import RecordRisk
 from dprisk.risks.worst_case import WorstCase
-from dprisk.rounding import plain, significant_up
+from dprisk.rounding import nearly_up, plain
 from dprisk.threat import Threat
 from dprisk.threat.prior import written
 from dprisk.types import FloatArray
@@ -310,7 +310,7 @@ class Risk(OfMechanism):
             worst_case = self.bounds
         for which in ("success", "advantage") if worst_case else ():
             most, by = getattr(worst_case, which), getattr(worst_case, f"{which}_bound").bound.source
-            rows.append((f"bound on {which}", significant_up(most, 4), by))
+            rows.append((f"bound on {which}", nearly_up(most, 4), by))
         return rows
 
     def sentence(self) -> str:
