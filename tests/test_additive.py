@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -14,8 +15,9 @@ from scipy import stats
 
 from dprisk import Gaussian, Laplace, Line, Prior, Ring, Threat, assess
 from dprisk.attacks import OptimalAttack
-from dprisk.errors import MechanismError
+from dprisk.errors import MechanismError, TooLargeError
 from dprisk.exact import advantage_by_record, breakpoints, cells, enumerate_outputs, solve
+from dprisk.exact.equal_steps import equal_steps
 from dprisk.mechanisms import Additive, DensityNoise, GaussianNoise, LaplaceNoise
 from dprisk.threat import Exact, Success
 from dprisk.threat.knowledge import Knowledge
@@ -615,3 +617,60 @@ def test_noise_of_unknown_shape_is_called_numerical() -> None:
     risk = assess(Additive(4, noise), Threat(Prior.zipf(4)))
     assert repr(risk).endswith("numerical)")
     assert repr(assess(Gaussian(4, 1.0), Threat(Prior.zipf(4)))).endswith("exact)")
+
+
+@settings(deadline=None)
+@given(
+    size=st.integers(4, 60),
+    share=st.floats(0.0, 1.0),
+    epsilon=st.floats(1e-2, 300.0),
+    falling=st.booleans(),
+)
+def test_equal_steps_give_what_break_points_give(size: int, share: float, epsilon: float, falling: bool) -> None:
+    """Also how often the attacker of the advantage is right; from windows of three records to nearly half of all."""
+    within = 1 + int(share * (size // 2 - 2))
+    mechanism = Laplace(np.arange(size)[:: -1 if falling else 1] * 0.7 + 3, epsilon)
+    threat = Threat.reconstruction(Prior.uniform(size), within=within)
+    found, slow = equal_steps(mechanism, threat), breakpoints.optimum(mechanism, threat)
+    assert found is not None
+    assert found.advantage == pytest.approx(slow.advantage, rel=1e-9, abs=1e-12)
+    assert found.success == pytest.approx(slow.success, rel=1e-12)
+    assert found.right == pytest.approx(breakpoints.right(mechanism, threat).sum(), rel=1e-7)
+
+
+def test_equal_steps_are_for_nothing_else() -> None:
+    uniform = Threat.reconstruction(Prior.uniform(10), within=2)
+    assert equal_steps(Laplace(range(10), 1.0), uniform) is not None
+    for mechanism in (
+        Gaussian(range(10), 1.0),
+        Laplace(range(10), 1.0, interval=(0, 9)),
+        Laplace([0, 1, 2, 3, 4, 5, 6, 7, 8, 9.001], 1.0),
+        Laplace([1, 0, 2, 3, 4, 5, 6, 7, 8, 9], 1.0),
+    ):
+        assert equal_steps(mechanism, uniform) is None
+    for threat in (
+        Threat.reconstruction(Prior.zipf(10), within=2),
+        Threat.reconstruction(Prior.uniform(10), within=5),
+        Threat(Prior.uniform(10)),
+        Threat(Prior.uniform(10, [0, 1, 2, 3, 4, 5, 6, 7, 8, 20]), success=Line(2)),
+    ):
+        assert equal_steps(Laplace(range(10), 1.0), threat) is None
+
+
+def test_near_guesses_among_a_hundred_thousand_records_take_no_time() -> None:
+    """Far from the ends every output is like every other: the advantage is nearly that of a window of a continuum."""
+    size, within = 100_000, 100
+    started = time.monotonic()
+    risk = assess(Laplace(range(size), 1.0), Threat.reconstruction(Prior.uniform(size), within=within))
+    assert risk.exact
+    assert risk.sentence()
+    assert time.monotonic() - started < 10
+    assert risk.advantage == pytest.approx(0.0010025, abs=1e-7)
+
+
+def test_what_would_take_hours_is_refused_so_that_it_is_estimated() -> None:
+    size = 100_000
+    with pytest.raises(TooLargeError, match="in reach of one output"):
+        breakpoints.partition(
+            Gaussian(range(size), size / 3), Threat.reconstruction(Prior.uniform(size), within=5), penalise=True
+        )

@@ -34,7 +34,7 @@ from dprisk import (
 )
 from dprisk.guarantees import RenyiDP, accounting
 from dprisk.guarantees.losses import GRID
-from dprisk.mechanisms import DiscreteLaplace, Geometric, OnAttribute
+from dprisk.mechanisms import DiscreteLaplace, Geometric, OnAttribute, VectorLaplace
 
 UNIFORM, ZIPF = Threat(Prior.uniform(10)), Threat(Prior.zipf(10))
 SMOOTH: list[tuple[Any, Threat]] = [
@@ -220,7 +220,7 @@ def test_an_alternative_without_an_answer_is_told_beside_it() -> None:
     assert found.advantage <= 0.05
     assert [other.name for other in found.alternatives] == ["ReRo"]
     assert list(found.without_answer) == ["membership"]
-    assert "strongest noise" in found.without_answer["membership"]
+    assert "delta of" in found.without_answer["membership"]
     assert ("epsilon by membership", "none", found.without_answer["membership"]) in found.rows
     assert found.to_dict()["without_answer"] == found.without_answer
 
@@ -333,3 +333,46 @@ def test_the_number_that_is_printed_keeps_the_promise(template: Any, target: flo
     found = calibrate(template, threat, advantage=target)
     for told in (*re.findall(r"choose epsilon ([0-9.]+[0-9])", found.sentence()), found.rows[0][1]):
         assert assess(template.with_parameter(float(told)), threat).advantage <= target
+
+
+@pytest.mark.parametrize(
+    ("template", "goal"),
+    [
+        (GRR(7, epsilon=1.0), {"advantage": 0.05}),
+        (Gaussian([0, 1], sigma=1.0), {"epsilon": (1.0, 1e-5)}),
+        (GaussianDP(1.0), {"advantage": 0.07}),
+        (VectorLaplace([[0, 0], [1, 2]], scale=1.0), {"tpr_at_fpr": (0.1, 0.03)}),
+        (PureDP(1.0), {"advantage": 0.033}),
+        (ZCDP(1.0), {"epsilon": (1.0, 1e-6)}),
+    ],
+)
+def test_what_is_shown_keeps_the_goal_if_it_is_typed(template: Any, goal: dict[str, Any]) -> None:
+    """The repr and the heading are rounded to the safe side too: more noise, by less than the sixth digit."""
+    threat = Threat(Prior.zipf(template.size)) if isinstance(template, GRR) else None
+    found = calibrate(template, threat, **goal)
+    shown = float(re.split("[=,]", repr(found))[1])
+    in_heading = {name: float(number) for name, number in re.findall(r"(\w+)=([\d.e-]+)[,)]", found.about)}
+    chosen = {found.parameter: shown} | {name: in_heading[name] for name in in_heading.keys() & {"scale", "sigma"}}
+    for name, told in chosen.items():
+        exact = getattr(found.subject, name) if name in ("scale", "sigma") else found.value
+        assert told == pytest.approx(exact, rel=1e-5)
+        assert (told > exact) == (name in ("scale", "sigma"))
+
+
+def test_a_goal_that_no_noise_keeps_says_what_is_missing() -> None:
+    with pytest.raises(DpriskError, match=r"epsilon is infinite at delta 0: name a delta .* --to-delta 1e-5"):
+        calibrate(Gaussian([0, 1], sigma=1.0), epsilon=1.0)
+    with pytest.raises(DpriskError, match=r"A delta of 0.1 leaves nothing of the target 0.05.* Take a smaller one"):
+        calibrate(ApproxDP(1.0, 0.1), Threat(Prior.uniform(2)), advantage=0.05)
+    assert calibrate(ApproxDP(1.0, 0.1), Threat(Prior.uniform(2)), advantage=0.1).advantage <= 0.1
+
+
+def test_what_an_error_is_measured_in_stands_beside_it() -> None:
+    rows = {what: means for what, _, means in calibrate(OUE(100, 1.0), Threat(Prior.uniform(100)), advantage=0.05).rows}
+    assert rows["variance of a frequency by ReRo itself"] == "times reports"
+    assert rows["epsilon by ReRo"] == "bound on success, 1 - f(baseline), <= baseline + 0.05"
+
+
+def test_rounding_noise_does_not_lift_a_bound_above_what_it_bounds() -> None:
+    rows = {what: much for what, much, _ in assess(GRR(5, 0.0), Threat(Prior.uniform(5))).rows}
+    assert rows["bound on success"] == "0.2"

@@ -475,7 +475,7 @@ def test_a_calibration_says_what_has_no_answer(
     assert code == 0
     told = json.loads(out)
     assert told["epsilon"] == pytest.approx(0.0779615, rel=1e-5)
-    assert "strongest noise" in told["without_answer"]["membership"]
+    assert "A delta of 0.05 leaves nothing of the target" in told["without_answer"]["membership"]
 
 
 def test_a_whole_number_may_have_an_exponent(

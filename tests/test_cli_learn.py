@@ -98,3 +98,9 @@ def test_the_worst_pair_has_opposite_gradients() -> None:
     assert prior.weights[3] == pytest.approx(0.35)
     with pytest.raises(DpriskError, match="two candidates"):
         worst_pair_prior(Recipe(mlp(3, 2), 0.01), candidates, candidates[:1])
+
+
+def test_the_examples_in_the_help_can_be_copied() -> None:
+    told = CliRunner().invoke(command(), ["learn", "attack", "--help"]).output
+    assert "learn attack --data digits" in told
+    assert "attack attack" not in told

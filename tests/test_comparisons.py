@@ -19,6 +19,7 @@ from dprisk import (
     Guarantee,
     Laplace,
     Matrix,
+    Mechanism,
     Prior,
     PureDP,
     Threat,
@@ -28,7 +29,16 @@ from dprisk import (
 from dprisk.comparisons import Comparisons
 from dprisk.errors import DpriskError
 from dprisk.guarantees import TradeOff
-from dprisk.mechanisms import Additive, DensityNoise
+from dprisk.mechanisms import (
+    Additive,
+    ConcreteHashing,
+    DensityNoise,
+    DiscreteGaussian,
+    Exponential,
+    Geometric,
+    OnAttribute,
+    VectorLaplace,
+)
 from tests.strategies import channels
 
 THREAT = Threat(Prior.uniform(10))
@@ -185,3 +195,38 @@ def test_epsilon_is_told_at_the_delta_that_is_asked_for() -> None:
         assert at_another.advantage == risk.advantage
     with pytest.raises(DpriskError, match="delta must lie"):
         risk.at_delta(2.0)
+
+
+def test_a_bound_on_a_curve_is_told_as_one() -> None:
+    """The records differ in two coordinates by different steps, for which no curve is known, only one below it."""
+    threat = Threat(Prior.uniform(2))
+    bounded = {what: much for what, much, _ in assess(VectorLaplace([[0, 0], [1, 2]], scale=3), threat).rows}
+    assert bounded["membership advantage"] == "<= 0.3935"
+    assert bounded["mu"] == "<= 1.031"
+    known = {what: much for what, much, _ in assess(VectorLaplace([[0, 0], [0, 3]], scale=3), threat).rows}
+    assert known["membership advantage"] == "0.3935"
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "exact"),
+    [
+        (GRR(10**6, 1.0), True),
+        (GRR(3, 1.0).repeat(2), True),
+        (GRR(30, 1.0).repeat(9), False),
+        (Laplace(5, 1.0), True),
+        (Laplace(5, 1.0, interval=(0.2, 1)), False),
+        (Laplace(5, 1.0, interval=(0, 1), ends="truncate"), False),
+        (Gaussian(5, 1.0), True),
+        (Gaussian(5, 1.0).repeat(3), True),
+        (Gaussian(5, 1.0, interval=(0, 1)), False),
+        (Geometric(9, 1.0), True),
+        (DiscreteGaussian(9, 1.0), True),
+        (DiscreteGaussian(9, 1e6), False),
+        (Exponential.on_line(3000, 1.0), False),
+        (ConcreteHashing(10, 1.0, 4, "polynomial"), True),
+        (ConcreteHashing(10, 1.0, 4), False),
+        (OnAttribute(Laplace(2, 1.0), [0, 1, 1]), True),
+    ],
+)
+def test_whether_a_curve_is_that_of_the_records_is_known(mechanism: Mechanism, exact: bool) -> None:
+    assert mechanism.guarantee_is_exact == exact

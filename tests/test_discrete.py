@@ -4,6 +4,7 @@ import itertools
 import math
 from collections.abc import Callable
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -263,3 +264,33 @@ def test_the_weakest_noise_keeps_the_target(template: DiscreteLaplace | Discrete
 def test_wrong_values_get_one_clear_sentence(wrong: Callable[[], object], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         wrong()
+
+
+@pytest.mark.parametrize(("positions", "sigma"), [((0, 9), 2.0), ((0, 9), 0.7), ((18, 89), 1.0), ((0, 1), 1.0)])
+@pytest.mark.parametrize("delta", [1e-2, 1e-5, 1e-12])
+def test_the_epsilon_of_discrete_gaussian_noise_has_all_its_digits(
+    positions: tuple[int, int], sigma: float, delta: float
+) -> None:
+    """Against sums of 60 digits; a curve of floats loses what is far out, and infinity is no answer."""
+    mechanism = DiscreteGaussian(positions, sigma)
+    found = mechanism.epsilon_at(delta)
+    with mpmath.workdps(60):
+        weight = {k: mpmath.exp(-(mpmath.mpf(k) ** 2) / (2 * mpmath.mpf(sigma) ** 2)) for k in range(-250, 251)}
+        total = mpmath.fsum(weight.values())
+        far = positions[1] - positions[0]
+
+        def delta_at(epsilon: float) -> mpmath.mpf:
+            times = mpmath.exp(mpmath.mpf(epsilon))
+            gains = (weight[k] - times * weight[k + far] for k in range(-250, 251 - far))
+            return mpmath.fsum(max(gain, 0) for gain in gains) / total
+
+        assert delta_at(found) <= delta < delta_at(found - 1e-6 * max(found, 1.0))
+        if found < 600:
+            assert delta_at(mechanism.guarantee().epsilon_at(delta)) <= delta + 2.0**-49
+            assert mechanism.guarantee().epsilon_at(delta) == pytest.approx(found, rel=1e-3)
+
+
+def test_less_noise_does_where_epsilon_is_large() -> None:
+    found = calibrate(DiscreteGaussian(10, 1.0), epsilon=(30.0, 1e-5))
+    assert found.value == pytest.approx(1.9311, abs=1e-4)
+    assert DiscreteGaussian(10, found.value).delta_at(30.0) <= 1e-5

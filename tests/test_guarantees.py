@@ -457,3 +457,12 @@ def test_tiny_deltas_stay_on_the_safe_side() -> None:
 def test_a_channel_without_privacy_promises_nothing() -> None:
     assert Matrix(np.eye(300)).guarantee().total_variation == 1.0
     assert Laplace(10, 1000.0).guarantee().epsilon_at(0.0) == 1000.0
+
+
+@pytest.mark.parametrize(("mu", "epsilon"), [(71.0, 2822.336186437271), (1.0, 4.377178095681227)])
+def test_the_epsilon_of_gaussian_noise_is_finite_however_large(mu: float, epsilon: float) -> None:
+    """Derived with 1300 digits from Balle and Wang's formula."""
+    found = GaussianDP(mu).epsilon_at(1e-5)
+    assert epsilon <= found <= epsilon * (1 + 1e-12)
+    weaker = ZCDP(mu**2 / 2).epsilon_at(1e-5)
+    assert found < weaker < 1.3 * found

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Literal
 
 import networkx as nx
@@ -26,7 +27,7 @@ from dprisk import (
     Threat,
     assess,
 )
-from dprisk.errors import MechanismError, ParameterError, TooLargeError
+from dprisk.errors import DpriskError, MechanismError, ParameterError, TooLargeError
 from dprisk.mechanisms import (
     BLH,
     THE,
@@ -353,3 +354,18 @@ def test_large_exponential_mechanisms_take_no_table() -> None:
     mechanism = Exponential.on_line(20_000, 5.0)
     assert mechanism.columns(np.array([7])).shape == (20_000, 1)
     assert mechanism.row(3).sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("0.5,0.5\n0.5,0.4\n", r"m.csv: Each row of a channel must sum to 1; row 2 sums to 0.9"),
+        ("0.5,0.5\n0.5,-0.5\n", r"m.csv: Probabilities must be .* row 2, column 2 is -0.5"),
+        ("yes,no\n0.5,0.5\n", r"m.csv cannot be read as a matrix .*: take out its first line, a header\."),
+        ("0.5,0.5\n0.5,x\n", r"m.csv cannot be read as a matrix of numbers, a line for each record\."),
+    ],
+)
+def test_what_is_wrong_in_a_file_with_a_matrix_is_told_with_its_row(text: str, told: str, tmp_path: Path) -> None:
+    (tmp_path / "m.csv").write_text(text)
+    with pytest.raises(DpriskError, match=told):
+        Matrix.from_file(tmp_path / "m.csv")

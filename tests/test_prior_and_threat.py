@@ -125,7 +125,7 @@ def test_nonsense_gets_one_clear_sentence(wrong: Callable[[], object], message: 
         ("label,count\na\n", r"row 2 has 1 cell, the header 2 \(separated by commas\)"),
         ("label,probability\na,0.5\nb,0.4\n", "sums to 0.9, not 1"),
         ("label,count\na,1\na,2\n", "'a' appears twice"),
-        ("label,probability\na,nan\n", "must be finite"),
+        ("label,probability\na,nan\n", "must be a finite number"),
     ],
 )
 def test_a_bad_file_gets_one_clear_sentence(tmp_path: Path, text: str, message: str) -> None:

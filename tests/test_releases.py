@@ -31,6 +31,7 @@ from dprisk import (
     release,
 )
 from dprisk.attacks import estimate
+from dprisk.comparisons import Comparisons
 from dprisk.errors import DpriskError
 from dprisk.guarantees import RenyiDP
 from dprisk.mechanisms import GRR, SHE, GaussianNoise, LaplaceNoise, OnAttribute, Product, VectorGaussian, VectorLaplace
@@ -928,3 +929,22 @@ def test_the_example_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytes
 def test_a_query_by_name_is_no_query() -> None:
     with pytest.raises(DpriskError, match="or a function is needed, not 'mean'"):
         release("mean", {"a": [1], "b": [2]}, [1, 2], PureDP(1.0))  # type: ignore[arg-type]
+
+
+def test_two_records_of_a_noisy_histogram_are_told_apart_by_two_counts() -> None:
+    """Each moves by 1, with Laplace noise of scale 2 / epsilon: TV = 1 - (1 + epsilon / 4) exp(-epsilon / 2)."""
+    records = ["cold", "flu", "measles"]
+    mechanism = release(Histogram("illness"), {"illness": ["flu", "flu", "cold"]}, records, PureDP(1.0))
+    compared = Comparisons.of(mechanism)
+    assert compared.membership_advantage == pytest.approx(1 - 1.25 * math.exp(-0.5), rel=1e-9)
+    assert mechanism.total_variation == pytest.approx(1 - 1.25 * math.exp(-0.5), rel=1e-12)
+    assert compared.mu == pytest.approx(Comparisons.of(SHE(3, 1.0)).mu)
+    found = calibrate(mechanism, Threat.membership(Prior.uniform(3, records)), advantage=0.025 * 4 / 3)
+    assert found.epsilon == pytest.approx(0.20032, abs=1e-5)
+    assert found.comparisons is not None
+    assert found.comparisons.membership_advantage <= 0.05
+
+
+def test_many_records_in_few_cells_are_told_apart_as_the_cells_are() -> None:
+    mechanism = release(Histogram("age", edges=[0, 40, 80, 120]), {"age": [30, 50]}, range(100), PureDP(1.0))
+    assert mechanism.total_variation == pytest.approx(1 - 1.25 * math.exp(-0.5), rel=1e-12)

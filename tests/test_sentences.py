@@ -25,7 +25,7 @@ from dprisk import (
 )
 from dprisk.answers import Answer
 from dprisk.exact import Optimum
-from dprisk.mechanisms import OnInterval, VectorGaussian
+from dprisk.mechanisms import DiscreteGaussian, OnInterval, VectorGaussian
 from dprisk.risks import AttackRisk, Risk
 
 ILLNESSES = Prior({"flu": 0.6, "cold": 0.32, "HIV": 0.08})
@@ -82,7 +82,7 @@ SENTENCES = [
     answer(
         lambda: assess(OUE(3, 1.0), Threat(ILLNESSES, SEXES)),
         "An attacker who knows everybody's group can be right about 735 of 1000 people who took part, and about 615 of "
-        "1000 who did not: taking part adds 120. "
+        "1000 who did not, anybody in their place: taking part adds 120. "
         "That is about people drawn at random: an attacker who looks for HIV (no record is more at risk, beyond what "
         "was known) says yes to 500 of 1000 people who have it, and to 315 of 1000 taken at random from the "
         "group m: 185 more.",
@@ -90,7 +90,8 @@ SENTENCES = [
     answer(
         lambda: assess(GRR(3, 1.0), Threat.attributes(PEOPLE, known=["sex", "age"], secret=["ill"])),
         "An attacker who knows everybody's sex and age can be right (in ill) about 629 of 1000 people who took part, "
-        "and about 447 of 1000 who did not: taking part adds 182.",  # p + q/4, and 1/4 + (p + q)/4
+        "and about 447 of 1000 who did not, anybody in their place: taking part adds 182.",
+        # p + q/4, and 1/4 + (p + q)/4
     ),
     answer(
         lambda: assess(GRR(4, 1.0), Threat.membership(Prior.uniform(4))),
@@ -247,3 +248,41 @@ def test_a_violated_claim_is_not_followed_by_what_reads_as_an_acquittal() -> Non
     assert consistent.count("the claim allows") == 2
     flagrant = audit(GRR(2, 4.0), claim=1.0, runs=5000).attack_sentence()
     assert flagrant.count("the claim allows") == 2
+
+
+def test_a_distance_in_other_units_than_the_noise_is_told() -> None:
+    """Ten positions by their number lie from 0 to 1, the records of a prior without labels at 0 to 9."""
+    near = Threat.reconstruction(Prior.uniform(10), within=2)
+    told = "within 2 counts records from 0 to 9, but the noise is on positions from 0 to 1"
+    risk = assess(Gaussian(10, sigma=2.0), near)
+    assert ("units", "differ", told) in risk.rows
+    assert risk.sentence().endswith(f" Mind the units: {told}.")
+    assert ("units", "differ", told) in calibrate(Gaussian(10, sigma=2.0), near, advantage=0.1).rows
+    for mechanism, threat in (
+        (Gaussian(range(10), sigma=2.0), near),
+        (DiscreteGaussian(10, sigma=2.0), near),
+        (Laplace(10, epsilon=1.0), near),  # fits any units
+        (Gaussian(10, sigma=2.0), Threat(Prior.uniform(10))),
+        (Gaussian(11, sigma=2.0), Threat.reconstruction(Prior.uniform(11, [i / 10 for i in range(11)]), within=0.2)),
+    ):
+        assert assess(mechanism, threat).other_units == ""
+
+
+def test_positions_given_by_their_number_are_shown() -> None:
+    assert repr(Gaussian(10, sigma=2.0)) == "Gaussian(positions=<10 numbers from 0 to 1>, sigma=2)"
+    assert repr(Laplace(3, scale=2.0)) == "Laplace(positions=[0, 0.5, 1], scale=2)"
+    assert Laplace([0, 0.5, 1], scale=2.0) == Laplace(3, scale=2.0)
+
+
+def test_whom_each_number_compares_with_is_told_where_the_attacker_knows_groups() -> None:
+    """The advantage compares with anybody, who looks for one record with those of whom the same is known."""
+    threat = Threat(Prior([0.5, 0.2, 0.2, 0.1]), knows=[0, 0, 1, 1])
+    risk = assess(GRR(4, 1.0), threat)
+    rows = {what: means for what, _, means in risk.rows}
+    assert rows["on others"] == "right about who did not, anybody in their place, same attacker"
+    assert rows["most at risk"].endswith(", if looked for in its group")
+    assert " who did not, anybody in their place: taking part adds " in risk.sentence()
+    for knows in ("none", "all"):
+        other = assess(GRR(4, 1.0), Threat(threat.prior, knows=knows))
+        assert "in their place" not in str(other.rows) + other.sentence()
+        assert "in its group" not in str(other.rows)

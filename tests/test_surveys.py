@@ -353,3 +353,30 @@ def test_noise_on_numbers_is_not_for_text(
 ) -> None:
     line = f"assess --mechanism laplace --epsilon 1 --data {hospital} --column Diagnosis"
     assert "laplace is for numbers, but 'Diagnosis' holds 'HIV'" in run(capsys, monkeypatch, *line.split())[2]
+
+
+@pytest.mark.parametrize(
+    ("options", "noise"),
+    [
+        (["--mechanism", "laplace", "--epsilon", "1"], ". Laplace noise of scale 71"),
+        (["--mechanism", "laplace", "--epsilon", "0.3"], ". Laplace noise of scale 236.7"),
+        (["--mechanism", "discrete-laplace", "--epsilon", "1"], ". Discrete Laplace noise of scale 71"),
+        (["--mechanism", "gaussian", "--sigma", "3"], ""),
+    ],
+)
+def test_a_range_from_the_data_is_told_and_what_noise_follows(
+    options: list[str],
+    noise: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "p.csv").write_text("Age,Sex\n18,f\n89,m\n40,f\n41,m\n")
+    _, told, _ = run(capsys, monkeypatch, "assess", *options, "--data", f"{tmp_path / 'p.csv'}", "--column", "Age")
+    public = "The range, 18 to 89, comes from the data; the guarantee holds only if it is public"
+    assert f"{noise}. {public}\n" in told
+    goal = ["--advantage", "0.1", "--data", f"{tmp_path / 'p.csv'}", "--column", "Age"]
+    _, told, _ = run(capsys, monkeypatch, "calibrate", *options[:2], *goal)
+    assert f"{public}\n" in told
+    _, told, _ = run(capsys, monkeypatch, "assess", "--mechanism", "grr", "--epsilon", "1", *goal[2:])
+    assert "The range" not in told

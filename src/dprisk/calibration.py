@@ -101,6 +101,11 @@ class Calibration(Found, Compared, Answer):
         return "total variation" if self.risk is None else self.risk.source
 
     @property
+    def other_units(self) -> str:
+        """As of an assessment."""
+        return "" if self.threat is None else sentences.of_units(self.subject, self.threat)
+
+    @property
     def alternatives(self) -> tuple[Alternative, ...]:
         """What worst-case membership and ReRo calibration would choose for the same tolerated advantage."""
         return tuple(other for other in self._others if isinstance(other, Alternative))
@@ -115,17 +120,13 @@ class Calibration(Found, Compared, Answer):
         if self.threat is None or self.kind != "advantage":
             return []
         baseline = min(1.0, self.threat.baseline)
+        more = f"bound on success, 1 - f(baseline), <= baseline + {self.target:g}"
         other: list[tuple[str, str, Measure, float]] = [
             ("membership", f"total variation <= {self.target:g}", _total_variation, self.target),
-            (
-                "ReRo",
-                f"1 - f(baseline) <= baseline + {self.target:g}",
-                lambda it: _true_positive_rate(it, baseline),
-                min(1.0, baseline + self.target),
-            ),
+            ("ReRo", more, lambda it: _true_positive_rate(it, baseline), min(1.0, baseline + self.target)),
         ]
         if self.target > baseline:  # RAD Figure 2 keeps the success itself, which no noise brings below the baseline
-            meaning = f"1 - f(baseline) <= {self.target:g}, as RAD Figure 2 has it"
+            meaning = f"the same bound <= {self.target:g}, as RAD Figure 2 has it"
             other.append(("ReRo itself", meaning, lambda it: _true_positive_rate(it, baseline), self.target))
         found: list[Alternative | tuple[str, str]] = []
         for name, meaning, measure, target in other:
@@ -167,11 +168,17 @@ class Calibration(Found, Compared, Answer):
             (self.parameter, self._shown(self), f"keeps {self.goal}{'' if self._knob.rises else scale}"),
             *((f"achieved {what}", plain(number), self._how(what)) for what, number in self.achieved.items()),
             *([self.worst_off.row_of_worst] if self.worst_off else []),
+            *([("units", "differ", other)] if (other := self.other_units) else []),
             *((f"{self.parameter} by {other.name}", self._shown(other), other.meaning) for other in self.alternatives),
             *((f"{self.parameter} by {name}", "none", why) for name, why in self.without_answer.items()),
-            *((what, written_out(f"{number:.4g}"), self.template.units) for what, number in self.utility.items()),
+            *(self._cost(*cost) for cost in self.utility.items()),
             *([] if self.unlimited else self._comparison_rows),
         ]
+
+    def _cost(self, what: str, number: float) -> Row:
+        name, _, measured = what.partition(", ")  # as in "variance of a frequency, times reports by ReRo"
+        measured, *by = measured.partition(" by ")
+        return name + "".join(by), written_out(f"{number:.4g}"), measured or self.template.units
 
     def _how(self, what: str) -> str:
         """What is said beside an achieved number: of a mechanism it is exact unless the guarantee stands in for it."""
@@ -266,7 +273,7 @@ class Calibration(Found, Compared, Answer):
     def __repr__(self) -> str:
         limited = {"most_at_risk": self.bound} if self.kind == "most_at_risk" else {}
         kept = ", ".join(f"{name}={number:.6g}" for name, number in (limited | self.achieved).items())
-        chosen = f"any {self.parameter}" if self.unlimited else f"{self.parameter}={self.value:.6g}"
+        chosen = f"any {self.parameter}" if self.unlimited else f"{self.parameter}={self._rounded(self.value, 6)}"
         return f"Calibration({chosen}, {kept})"
 
     def __getattr__(self, name: str) -> float:
@@ -309,7 +316,7 @@ def calibrate(
 
     >>> from dprisk import GRR, Prior, Threat
     >>> calibrate(GRR(100, epsilon=1.0), Threat(Prior.uniform(100)), advantage=0.1)
-    Calibration(epsilon=2.50438, advantage=0.1, success=0.11, baseline=0.01)
+    Calibration(epsilon=2.50437, advantage=0.1, success=0.11, baseline=0.01)
     """
     goals = {
         "advantage": advantage,

@@ -15,7 +15,7 @@ from dprisk.errors import DpriskError
 from dprisk.guarantees import Guarantee
 from dprisk.guarantees.base import Relation
 from dprisk.mechanisms.some_records import OfSome
-from dprisk.rounding import significant_up
+from dprisk.rounding import nearly_up
 
 DELTA = 1e-5
 FALSE_POSITIVE_RATES = (1e-3, 1e-2)
@@ -30,7 +30,8 @@ class Comparisons:
     `epsilon` goes with `delta`, `mu` with Gaussian DP: infinite where there is none. `membership_advantage` is the
     total variation, and `true_positive_rates` are those of the best test at each false positive rate. All are about the
     records that are listed; `of_some` says that others may be possible, and `promised` is the epsilon that is
-    promised of any record, where it is known and larger: at `promised_delta`, which is 0 where there is one.
+    promised of any record, where it is known and larger: at `promised_delta`, which is 0 where there is one. Unless
+    they are `exact`, the mechanism may keep better ones than are known.
     """
 
     relation: Relation
@@ -42,6 +43,7 @@ class Comparisons:
     of_some: bool = False
     promised: float | None = None
     promised_delta: float = 0.0
+    exact: bool = True
 
     @classmethod
     def of(cls, subject: Any, delta: float = DELTA) -> Comparisons:
@@ -58,7 +60,7 @@ class Comparisons:
         rates = {rate: true_positive_rate(guarantee, rate) for rate in FALSE_POSITIVE_RATES}
         return cls(
             guarantee.relation,
-            guarantee.epsilon_at(delta),
+            subject.epsilon_at(delta),
             guarantee.implied_mu,
             membership_advantage(guarantee),
             rates,
@@ -66,11 +68,12 @@ class Comparisons:
             of_some,
             None if promised is None else promised.epsilon_at(promised_delta),
             promised_delta,
+            getattr(subject, "guarantee_is_exact", True),
         )
 
     @property
     def rows(self) -> list[Row]:
-        """For a person, rounded up; without a mu where there is none."""
+        """For a person, rounded up, bounds as such; without a mu where there is none."""
         neighbours = OF_SOME if self.of_some else NEIGHBOURS[self.relation]
         epsilon = (f"epsilon at delta {_short(self.delta)}", self.epsilon, f"kept when {neighbours}")
         at = f", at delta {_short(self.promised_delta)}" if self.promised_delta > 0 else ""
@@ -88,12 +91,14 @@ class Comparisons:
             ("membership advantage", self.membership_advantage, "telling two such data sets apart"),
             *rates,
         ]
-        return [(what, _shown(much), means) for what, much, means in told]
+        known = {what for what, *_ in promised} if not self.exact else {what for what, *_ in told}
+        return [(what, _shown(much) if what in known else _at_most(much), means) for what, much, means in told]
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON: None stands for infinity."""
         return {
             "relation": self.relation,
+            **({} if self.exact else {"only_bounds": True}),
             **({} if self.promised is None else {"epsilon_promised": _finite(self.promised)}),
             f"epsilon_at_delta_{_short(self.delta)}": _finite(self.epsilon),
             "mu": _finite(self.mu),
@@ -150,8 +155,11 @@ class Compared:
 
 
 def _shown(number: float) -> str:
-    """An upper bound; noise in the last binary digits is no reason to round."""
-    return significant_up(float(f"{number:.12g}"), 4) if math.isfinite(number) else "infinite"
+    return nearly_up(number, 4) if math.isfinite(number) else "infinite"
+
+
+def _at_most(number: float) -> str:
+    return f"<= {_shown(number)}" if math.isfinite(number) else "unknown"
 
 
 def _finite(number: float) -> float | None:

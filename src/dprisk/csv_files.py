@@ -6,6 +6,7 @@ blocks, and of each only the columns that are needed. Rows are counted as a spre
 
 import csv
 import gzip
+import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +21,7 @@ from dprisk.errors import InputFileError
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 BLOCK = 1 << 8  # rows that are held at once: few enough not to wake the garbage collector
+THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d*)?")  # or a decimal comma and three digits
 FEW = 1 << 16  # distinct cells of a column up to which equal ones are held once
 
 Row = list[str]
@@ -131,6 +133,8 @@ class CsvFile:
             return list(map(float, texts))
         except ValueError:
             hint = "with a decimal point" if any("," in text for text in texts) else "in every row"
+            if any(THOUSANDS.fullmatch(text.strip()) for text in texts):
+                hint = "without commas between thousands, and with a decimal point where one is meant"
             self.refuse_cell(name, _is_no_number, "must be a number, got {cell!r}", f"write numbers {hint}")
 
     def refuse_cell(self, name: str, wrong: Callable[[str], bool], what: str, advice: str) -> NoReturn:

@@ -29,6 +29,11 @@ def significant_up(value: float, digits: int = 6) -> str:
     return written_out(shown if float(shown) >= value else f"{float(shown) + step:.{digits}g}")
 
 
+def nearly_up(value: float, digits: int = 6) -> str:
+    """The same, but noise in the last binary digits is no reason to round: for what is shown beside exact numbers."""
+    return significant_up(float(f"{value:.12g}"), digits) if math.isfinite(value) else significant_up(value, digits)
+
+
 def significant_down(value: float, digits: int) -> str:
     """A lower bound to so many significant digits; noise in the last binary digits is no reason to round."""
     return written_out(f"{float(Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(f'{value:.12g}')):g}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from dprisk.errors import DpriskError, GuaranteeError, fail
 from dprisk.values import Adjustable, Parameter, refuse_kind
@@ -14,6 +14,11 @@ Measure = Callable[[Any], float]
 Progress = Callable[[float, float], None]  # a parameter that was tried, and the measure there
 NOISE = 1e-5  # how closely a target is met where the risk comes from an accountant
 NOT_KEPT = "The strongest noise that was tried still has {:g}, above the target {:g}."
+NO_PURE = (
+    "However strong the noise is, epsilon is infinite at delta 0: name a delta to keep with it, as in "
+    "epsilon=({:g}, 1e-5), or --to-epsilon {:g} --to-delta 1e-5."
+)
+BY_DELTA = "A delta of {:g} leaves nothing of the target {:g}: at epsilon 0 there is {:.4g}. Take a smaller one."
 SMALLEST, LARGEST = 1e-9, 1e9  # parameters that are tried before a target counts as out of reach, or as met anyhow
 FIRST, LAST = math.log(SMALLEST), math.log(LARGEST)
 EDGE = 1e-3  # how closely the last noise is found that can still be made, where a weaker or stronger one is refused
@@ -75,6 +80,7 @@ class _Line:
 def weakest(template: Adjustable, measure: Measure, target: float, progress: Progress | None = None) -> Found:
     """The weakest noise of a template at which the measure is at most the target; `progress` is told what is tried."""
     parameter = required_parameter(template)
+    _refuse_delta(template, measure, target)
     line = _Line(parameter, template.with_parameter, measure, progress)
     if not template.sketches:
         low, high = _bracket(line.risk, target, _start(line, parameter))
@@ -101,6 +107,18 @@ def weakest(template: Adjustable, measure: Measure, target: float, progress: Pro
     aim = target * (1 - NOISE / 2)
     x, _ = _follow(line.risk, aim, template.extrapolate(roots), slope, tolerance=NOISE / 2, last_step=False)
     return line.found(_safe(line.risk, target, x))
+
+
+def _refuse(measured: float, target: float) -> NoReturn:
+    """Only an epsilon without a delta is ever infinite."""
+    fail(NO_PURE.format(target, target) if math.isinf(measured) else NOT_KEPT.format(measured, target))
+
+
+def _refuse_delta(template: Adjustable, measure: Measure, target: float) -> None:
+    """Refuse a target that a guarantee's own delta breaks."""
+    delta = float(getattr(template, "delta", 0.0))
+    if delta > 0 and (left := measure(template.with_parameter(SMALLEST))) > target:
+        fail(BY_DELTA.format(delta, target, left))
 
 
 def required_parameter(template: Any) -> Parameter:
@@ -167,7 +185,7 @@ def _bracket(risk: Callable[[float], float], target: float, start: float = 0.0) 
             return (near, far) if safe else (far, near)
         near, step = far, step if refused else 2 * step
     if not safe:
-        fail(NOT_KEPT.format(risk(near), target))
+        _refuse(risk(near), target)
     return near, near
 
 
@@ -207,7 +225,7 @@ def _settled(
         elif not safe:
             low, safe, kept = x, True, x
     if not safe:
-        fail(NOT_KEPT.format(line.risk(high), target))
+        _refuse(line.risk(high), target)
     return low, high
 
 
@@ -224,5 +242,5 @@ def _safe(risk: Callable[[float], float], target: float, x: float) -> float:
         x -= step * max(1.0, abs(x))
         step *= 4
         if x < FIRST:
-            fail(NOT_KEPT.format(risk(x), target))
+            _refuse(risk(x), target)
     return x

@@ -23,11 +23,13 @@ from typing import Any, Self
 import numpy as np
 
 from dprisk.errors import MechanismError, fail
+from dprisk.rounding import significant_down, significant_up
 
 SHORT = 8  # entries up to which a list is written out
 LARGE = 1 << 20  # entries beyond which an array is not held twice
 TOLD = 1000  # entries up to which a list is told in JSON
 LONGEST = 120  # characters of code beyond which a summary says more
+SIZES, BUDGETS = ("sigma", "scale", "noise_multiplier"), ("epsilon", "mu", "rho")  # the larger, the more or less noise
 PLAIN = frozenset({bool, float, int, str, type(None)})  # what is its own content
 
 
@@ -128,12 +130,17 @@ class Value(metaclass=_Maker):
         return self._code(written)
 
     def brief(self) -> str:
-        """The same for a heading: numbers to six digits."""
+        """The same for a heading: numbers to six digits, those that set the noise rounded to the safe side."""
         return self._code(_rounded)
 
     def _code(self, write: Callable[[Any], str]) -> str:
-        code = f"{type(self).__name__}({', '.join(f'{name}={write(it)}' for name, it in self._arguments.items())})"
+        code = f"{type(self).__name__}({', '.join(named(name, it, write) for name, it in self._told_by.items())})"
         return (self._summary() or code) if "<" in code or len(code) > LONGEST else code
+
+    @property
+    def _told_by(self) -> dict[str, Any]:
+        """The arguments that it is written with: those that it was made with, unless others tell more."""
+        return self._arguments
 
     def _summary(self) -> str:
         """What it is in a few words; if empty, the code with long parts described in angle brackets."""
@@ -287,6 +294,13 @@ def _written_out(entries: list[Any] | tuple[Any, ...] | Mapping[Any, Any]) -> st
         return f"{{{', '.join(f'{key!r}: {written(held)}' for key, held in entries.items())}}}"
     inside = ", ".join(map(written, entries))
     return f"[{inside}]" if isinstance(entries, list) else f"({inside}{',' if len(entries) == 1 else ''})"
+
+
+def named(name: str, value: Any, write: Callable[[Any], str]) -> str:
+    """An argument as code. In a heading more noise is told rather than less: people copy the number."""
+    if write is _rounded and isinstance(value, float) and name in (*SIZES, *BUDGETS):
+        return f"{name}={significant_up(value) if name in SIZES else significant_down(value, 6)}"
+    return f"{name}={write(value)}"
 
 
 def _rounded(value: Any) -> str:

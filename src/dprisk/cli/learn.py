@@ -75,8 +75,8 @@ def attack_command() -> Command:
         ],
     }
     examples = (
-        "attack --data digits --epsilon 1,10 --runs 200",
-        "attack --data mnist --data-dir data --epsilon 1,5,10",
+        "--data digits --epsilon 1,10 --runs 200",
+        "--data mnist --data-dir data --epsilon 1,5,10",
     )
     return Command("attack", _attack, sections, examples=examples)
 

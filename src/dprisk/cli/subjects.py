@@ -14,6 +14,7 @@ from dprisk.csv_files import CsvFile
 from dprisk.errors import InputFileError, ThreatError, fail, require
 from dprisk.mechanisms import Mechanism
 from dprisk.release_files import ReleaseFile, read_release
+from dprisk.rounding import significant_up
 from dprisk.surveys import Survey
 from dprisk.threat.knowledge import Knowledge
 from dprisk.threat.prior import Prior
@@ -26,6 +27,7 @@ WHOLE_RECORD = (
     "a table, give that as --data with its --column, and name the known columns by --knows."
 )
 
+FROM_DATA = "comes from the data; the guarantee holds only if it is public"
 HOW_MANY = "--size is missing: how many possible records are there?"
 AMONG = (
     "--size is missing: among how many possible records does the attacker look for this person's? (not the size of the "
@@ -56,7 +58,8 @@ def described(given: Options, template: bool = False, ranges: Mapping[str, Any] 
     made = entry.template(options, records, flag) if template else adjustable(entry, options, ranges, records)
     if survey is not None:
         subject = survey.randomised(made) if isinstance(made, Mechanism) else made
-        return Described(subject, threat, ". ".join([_about(survey, given), *survey.doubts]))
+        about = _about(survey, given) + _of_range(entry, survey, None if template else made)
+        return Described(subject, threat, ". ".join([about, *survey.doubts]))
     if not isinstance(made, Mechanism):
         return Described(made, threat)
     return Described(made, threat, WHOLE_RECORD if given["knows"] not in ("none", "all") else "")
@@ -128,6 +131,15 @@ def _about(survey: Survey, given: Options) -> str:
         hold = f"{settled} of {len(rows)} groups {'holds' if settled == 1 else 'hold'} one possible row"
         warning = f". {hold}: the prior from the file already tells their value"
     return f"{told} how common each row is in {given['data']}{warning}"
+
+
+def _of_range(entry: Entry, survey: Survey, made: Any) -> str:
+    """Of noise on numbers: how much that is, where it follows from epsilon, and that its range is from the data."""
+    if entry.records not in ("spaced", "places"):
+        return ""
+    scale = getattr(made, "scale", None)
+    noise = "" if scale is None else f". {entry.title} of scale {significant_up(scale, 4)}"
+    return f"{noise}. The range, {min(survey.values):g} to {max(survey.values):g}, {FROM_DATA}"
 
 
 def survey_threat(given: Options, entry: Entry | None, survey: Survey) -> Threat:

@@ -12,6 +12,7 @@ from functools import partial
 
 import numpy as np
 
+from dprisk.errors import TooLargeError
 from dprisk.exact.cells import SMALLEST_SHARE, TOLERANCE, UNSEEN, Search
 from dprisk.exact.optimum import Optimum
 from dprisk.exact.theorem import enumerate_by_record, enumerate_outputs, enumerate_right
@@ -22,6 +23,7 @@ from dprisk.types import AnyArray, FloatArray
 
 NOWHERE = 1e-18  # mass that floats could not add
 MANY = 256  # records from which on arrays are so long that two threads do not wait for each other all the time
+MOST_MET = 1 << 30  # records times those that one output may come from, beyond which it would take far over ten minutes
 FIRST_CELLS, FAR_TAIL = 1024, 1e-13  # of a noise of unknown shape
 
 
@@ -68,6 +70,7 @@ def partition(mechanism: Additive, threat: Threat, penalise: bool) -> Partition:
     apart = _far_apart(mechanism, mechanism.noise)
     if apart is not None:
         return apart
+    _require_in_reach(mechanism, mechanism.noise)
     search = Search.of(mechanism, mechanism.noise, threat, penalise)
     left, right = search.first_cells()
     halve = np.zeros(left.size, dtype=bool)
@@ -89,6 +92,16 @@ def partition(mechanism: Additive, threat: Threat, penalise: bool) -> Partition:
     order = np.argsort(edges)
     new = np.r_[True, np.diff(choice[order]) != 0]
     return Partition(np.r_[edges[order][new], ends.max()], defect)
+
+
+def _require_in_reach(mechanism: Additive, noise: SymmetricNoise) -> None:
+    """Refuse what would take far longer than minutes: about every record is met in every cell that sees it."""
+    place, sight = np.sort(mechanism.positions), float(-noise.quantile(np.array(UNSEEN)))
+    seen = int((np.searchsorted(place, place + 2 * sight) - np.arange(place.size)).max())
+    TooLargeError.unless(
+        place.size * seen <= MOST_MET,
+        f"{place.size} records, {seen} of them in reach of one output, are too many to find every break point.",
+    )
 
 
 def _far_apart(mechanism: Additive, noise: SymmetricNoise) -> Partition | None:

@@ -13,6 +13,7 @@ import numpy as np
 from dprisk.errors import MechanismError, TooLargeError, fail
 from dprisk.exact import breakpoints, closed_forms, theorem
 from dprisk.exact.certified import enclose
+from dprisk.exact.equal_steps import equal_steps
 from dprisk.exact.histograms import histogram_encoding
 from dprisk.exact.independent_scores import right_angled_means
 from dprisk.exact.optimum import Optimum
@@ -221,6 +222,7 @@ FORMS: Register[Form] = Register(
     ),
     Form("randomised response", "dprisk; RAD Example 4.4 if exact", _of(GRR), closed_forms.randomised_response),
     Form("nearest position", "RAD equations 70 and 75", _of(Additive, _plainly), closed_forms.nearest_position),
+    Form("equal steps", "dprisk", _of(Additive), equal_steps),
     Form("histogram encoding", "dprisk", _of(SHE, _plainly), histogram_encoding),
     Form("repeated means", "dprisk", _of(VectorNoise, _plainly), _repeated_means),
     Form("right-angled means", "dprisk", _of(VectorGaussian), right_angled_means),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from functools import cached_property
 from statistics import NormalDist
 from typing import Any, ClassVar, Literal
@@ -21,6 +22,7 @@ Relation = Literal["replace-one", "add-remove"]
 ROUNDING = 2.0**-51  # what adding up knots may lose, put on top to stay on the safe side
 END = 1e-14  # what adding up knots may lose near (0, 1) and (1, 0)
 LARGEST_EPSILON = 700.0  # e^epsilon must be a float
+BY_LOGARITHMS = 1e12  # epsilons of deltas that are computed in logarithms
 
 
 class Guarantee(Adjustable):
@@ -32,6 +34,7 @@ class Guarantee(Adjustable):
 
     relation: Relation
     _told: ClassVar[tuple[str, ...]] = ()  # its kind, and the names of its numbers
+    _largest_epsilon: ClassVar[float] = LARGEST_EPSILON  # up to which `delta_at` can be told
 
     @cached_property
     @abstractmethod
@@ -127,12 +130,7 @@ class Guarantee(Adjustable):
             return 0.0
         if delta == 0:
             return self._pure_epsilon
-        if self.delta_at(LARGEST_EPSILON) > delta:
-            return math.inf
-        low, high = 0.0, LARGEST_EPSILON
-        while (middle := (low + high) / 2) not in (low, high):
-            low, high = (low, middle) if self.delta_at(middle) <= delta else (middle, high)
-        return high
+        return least_epsilon(self.delta_at, delta, self._largest_epsilon)
 
     @cached_property
     def total_variation(self) -> float:
@@ -203,6 +201,20 @@ class Guarantee(Adjustable):
             f"{self!r} is for adding or removing one record, the bounds are for replacing one; "
             "call to_replace_one() to convert it.",
         )
+
+
+def least_epsilon(delta_at: Callable[[float], float], delta: float, largest: float) -> float:
+    """The smallest epsilon whose delta is at most this one, by bisection; infinite if there is none up to `largest`."""
+    if delta_at(0.0) <= delta:
+        return 0.0
+    low, high = 0.0, min(LARGEST_EPSILON, largest)
+    while delta_at(high) > delta:
+        if high >= largest:
+            return math.inf
+        low, high = high, min(2 * high, largest)
+    while (middle := (low + high) / 2) not in (low, high):
+        low, high = (low, middle) if delta_at(middle) <= delta else (middle, high)
+    return high
 
 
 def as_rates(alpha: npt.ArrayLike) -> FloatArray:

@@ -75,16 +75,18 @@ def below_samples(alpha: FloatArray, beta: FloatArray) -> Knots:
 
 
 def likeliest_first(table: FloatArray, record: int) -> Knots:
-    """The envelope of the curves of one row of a channel against every other: outputs in order of likelihood ratio."""
+    """The envelope of the curves of one row of a channel against every other: outputs in order of likelihood ratio.
+
+    Both error rates are added up from their small end, so that what is far below rounding keeps its digits.
+    """
     own = np.broadcast_to(table[record], table.shape)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # beyond all floats is first in any case
         ratio = np.where(table > 0, own / table, np.inf)
     order = np.argsort(-ratio, axis=1, kind="stable")
-    alpha, hit = (
-        np.cumsum(np.take_along_axis(law, order, axis=1), axis=1, dtype=np.longdouble).astype(float)
-        for law in (table, own)
-    )
-    return lower_hull(np.clip(alpha.ravel(), 0.0, 1.0), np.clip(1 - hit.ravel(), 0.0, 1.0))
+    alarm, hit = (np.take_along_axis(law, order, axis=1).astype(np.longdouble) for law in (table, own))
+    alpha = np.cumsum(alarm, axis=1)
+    beta = np.append(np.cumsum(hit[:, :0:-1], axis=1)[:, ::-1], np.zeros((len(hit), 1)), axis=1)
+    return lower_hull(*(np.clip(rate.ravel().astype(float), 0.0, 1.0) for rate in (alpha, beta)))
 
 
 def group_of(alpha: FloatArray, beta: FloatArray, size: int) -> Knots:

@@ -17,6 +17,7 @@ import scipy
 
 from dprisk.rounding import ULP
 from dprisk.types import FloatArray
+from dprisk.values import named
 
 Direction = Literal["remove", "add", "replace"]
 Phase = tuple[float, float, int]  # noise multiplier, sample rate, steps
@@ -254,7 +255,7 @@ class SampledGaussians:
         told += [f"grid={write(self.grid)}"] if self.grid != GRID else []
         if len(self.phases) == 1:
             names = ("noise_multiplier", "sample_rate", "steps")
-            numbers = [f"{name}={write(number)}" for name, number in zip(names, self.phases[0], strict=True)]
+            numbers = [named(name, number, write) for name, number in zip(names, self.phases[0], strict=True)]
             return f"dp_sgd({', '.join([*numbers, *told])})"
         return f"from_opacus({', '.join([write(list(self.phases)), *told])})"
 

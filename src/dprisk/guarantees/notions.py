@@ -14,7 +14,7 @@ import numpy.typing as npt
 import scipy
 
 from dprisk.errors import GuaranteeError, as_epsilon, as_number, require, require_relation
-from dprisk.guarantees.base import Guarantee, Relation, as_rates
+from dprisk.guarantees.base import BY_LOGARITHMS, Guarantee, Relation, as_rates
 from dprisk.guarantees.curves import Knots, from_profile
 from dprisk.guarantees.profiles import AsCurve, TradeOff
 from dprisk.types import FloatArray
@@ -133,6 +133,7 @@ class GaussianDP(AsCurve):
     mu: float
     relation: Relation = "replace-one"
     _told = "gaussian", "mu"
+    _largest_epsilon: ClassVar[float] = BY_LOGARITHMS
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", as_number("mu", self.mu))
@@ -157,6 +158,9 @@ class GaussianDP(AsCurve):
         far, normal = epsilon / self.mu, scipy.special
         below = normal.ndtr(self.mu / 2 - far) - np.exp(epsilon + normal.log_ndtr(-self.mu / 2 - far))
         return np.asarray(np.maximum(0.0, below))
+
+    def epsilon_at(self, delta: float) -> float:
+        return super().epsilon_at(delta) * (1 + 1e-13)  # beyond what the logarithms in `delta_at` may lose
 
     @property
     def total_variation(self) -> float:
@@ -197,6 +201,8 @@ class GaussianDP(AsCurve):
 
 class _ByRenyi(AsCurve):
     """A guarantee that comes as Renyi divergences."""
+
+    _largest_epsilon: ClassVar[float] = BY_LOGARITHMS
 
     @cached_property
     @abstractmethod

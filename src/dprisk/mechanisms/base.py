@@ -17,7 +17,7 @@ import numpy.typing as npt
 from dprisk.errors import MechanismError, TooLargeError, as_epsilon, as_number, as_whole
 from dprisk.guarantees import ApproxDP, Guarantee, PureDP, TradeOff
 from dprisk.guarantees.curves import likeliest_first
-from dprisk.mechanisms.arrays import batches, require_listed_records
+from dprisk.mechanisms.arrays import batches, by_counts, hockey_sticks, largest_log_ratios, require_listed_records
 from dprisk.tables import listed, twice
 from dprisk.types import AnyArray, FloatArray, IntArray
 from dprisk.values import Adjustable, Parameter, content, refuse_kind, told_of, written
@@ -151,11 +151,7 @@ class Mechanism(Adjustable):
         self._require_listable()
         largest = np.full((self.size, self.size), -np.inf)
         for outputs in self.outputs(max(1, (1 << 18) // self.size)):
-            logs = self.log_likelihood(outputs).T
-            for record in range(self.size):
-                with np.errstate(invalid="ignore"):
-                    ratio = np.where(logs[record] > -np.inf, logs[record] - logs, -np.inf)
-                largest[record] = np.maximum(largest[record], ratio.max(axis=1))
+            largest = np.maximum(largest, largest_log_ratios(self.log_likelihood(outputs).T))
         return largest
 
     @property
@@ -199,10 +195,7 @@ class Mechanism(Adjustable):
         self._require_listable()
         worst = np.zeros((self.size, self.size))
         for columns in self.channel(max(1, (1 << 18) // self.size)):
-            with np.errstate(divide="ignore", over="ignore"):
-                scaled = np.exp(np.log(columns) + epsilon)
-            for record in range(self.size):
-                worst[record] += np.maximum(columns[record] - scaled, 0).sum(axis=1)
+            worst += hockey_sticks(columns, epsilon)
         return float(worst.max())
 
     @property
@@ -218,11 +211,20 @@ class Mechanism(Adjustable):
         """
         if self.size == 1:
             return PureDP(0.0)
-        if not self.size**2 * self.n_outputs <= PAIRWISE_CELLS:
+        if not self._lists_pairs:
             return PureDP(self.epsilon) if math.isfinite(self.epsilon) else ApproxDP(0.0, 1.0)
         table = self.matrix()
         alpha, beta = map(np.concatenate, zip(*(likeliest_first(table, z) for z in range(self.size)), strict=True))
         return TradeOff(alpha, beta, linear=True, epsilon=self.epsilon)
+
+    @property
+    def guarantee_is_exact(self) -> bool:
+        """Whether `guarantee` is the curve of these records up to rounding, and not just one below it."""
+        return self._lists_pairs
+
+    @property
+    def _lists_pairs(self) -> bool:
+        return self.size**2 * self.n_outputs <= PAIRWISE_CELLS
 
     @property
     def promised(self) -> Guarantee | None:
@@ -279,6 +281,11 @@ class Made(Mechanism):
     def guarantee(self) -> Guarantee:
         same = self.sufficient()
         return super().guarantee() if same is self else same.guarantee()
+
+    @property
+    def guarantee_is_exact(self) -> bool:
+        same = self.sufficient()
+        return super().guarantee_is_exact if same is self else same.guarantee_is_exact
 
 
 class Wrapped(Made):
@@ -356,7 +363,7 @@ class Repeated(Wrapped):
 
     @property
     def _is_listed(self) -> bool:
-        return self.size**2 * self.n_outputs <= PAIRWISE_CELLS or self.sufficient() is not self
+        return self._lists_pairs or self.sufficient() is not self
 
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
         return np.stack([self.mechanism.sample(records, rng) for _ in range(self.times)], axis=1)
@@ -376,15 +383,7 @@ class Repeated(Wrapped):
         return float(math.comb(int(one) + self.times - 1, self.times)) if few else math.inf
 
     def channel(self, block: int) -> Iterator[FloatArray]:
-        single = self.mechanism.matrix()
-        with np.errstate(divide="ignore"):
-            logs = np.maximum(np.log(single), -1e6)  # stands for log 0: exp of it is 0, and 0 times it is 0
-        log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, self.times + 1)))])
-        for reports in batches(itertools.combinations_with_replacement(range(single.shape[1]), self.times), block):
-            counts = np.zeros((single.shape[1], len(reports)))
-            np.add.at(counts, (np.array(reports).T, np.arange(len(reports))), 1)
-            ways = math.lgamma(self.times + 1) - log_factorial[counts.astype(int)].sum(axis=0)
-            yield np.exp(logs @ counts + ways)
+        return by_counts(self.mechanism.matrix(), self.times, block)
 
     def outputs(self, block: int) -> Iterator[AnyArray]:
         """One output for each count vector: the reports in the order of the single mechanism's list."""

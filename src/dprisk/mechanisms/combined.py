@@ -15,7 +15,7 @@ from dprisk.errors import MechanismError, as_epsilon, as_number, fail
 from dprisk.guarantees import Guarantee, TradeOff
 from dprisk.guarantees.curves import product
 from dprisk.mechanisms.arrays import require_listed_records
-from dprisk.mechanisms.base import PAIRWISE_CELLS, Made, Mechanism, Repeated, Wrapped, require_mechanism
+from dprisk.mechanisms.base import Made, Mechanism, Repeated, Wrapped, require_mechanism
 from dprisk.mechanisms.tabled import Matrix
 from dprisk.mechanisms.vectors import VectorGaussian, as_vector_gaussian
 from dprisk.tables import listed
@@ -97,7 +97,7 @@ class Product(Made):
 
     def guarantee(self) -> Guarantee:
         """All pairs of records where that is feasible, otherwise the product of the curves of both parts."""
-        if self.size**2 * self.n_outputs <= PAIRWISE_CELLS or self.sufficient() is not self:
+        if self._lists_pairs or self.sufficient() is not self:
             return super().guarantee()
         curve = product(self.first.guarantee().knots, self.second.guarantee().knots)
         return TradeOff(*curve, linear=True, epsilon=self.epsilon)
@@ -204,6 +204,12 @@ class OnAttribute(Wrapped):
     def guarantee(self) -> Guarantee:
         """That of the records that it tells apart, where that is known without a list; otherwise of all."""
         return self.mechanism.guarantee() if self._sees_all or self.sufficient() is self else super().guarantee()
+
+    @property
+    def guarantee_is_exact(self) -> bool:
+        if self._sees_all:
+            return self.mechanism.guarantee_is_exact
+        return self.sufficient() is not self and super().guarantee_is_exact
 
     def _simpler(self) -> Mechanism | None:
         return self.mechanism.sufficient().viewed(self.values)

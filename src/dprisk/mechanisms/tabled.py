@@ -83,14 +83,9 @@ class Matrix(Tabled):
         table = as_floats(matrix, "The entries of a channel", MechanismError)
         if not (table.ndim == 2 and table.size > 0):
             raise MechanismError(f"A channel is records x outputs, got shape {table.shape}.")
-        bad = np.argwhere(~(table >= 0))
-        where = f"; row {bad[0][0]}, column {bad[0][1]} is {table[tuple(bad[0])]:g}" if bad.size else ""
-        MechanismError.unless(bad.size == 0, f"Probabilities must be numbers of at least 0{where}.")
-        sums = table.sum(axis=1)
-        worst = int(np.abs(sums - 1).argmax())
-        if not abs(sums[worst] - 1) <= ROW_TOLERANCE:
-            raise MechanismError(f"Each row of a channel must sum to 1; row {worst} sums to {sums[worst]:.10g}.")
-        self._table: FloatArray = table / sums[:, None]
+        wrong = _wrong(table)
+        MechanismError.unless(not wrong, wrong)
+        self._table: FloatArray = table / table.sum(axis=1)[:, None]
         self.size = table.shape[0]
 
     @classmethod
@@ -101,12 +96,16 @@ class Matrix(Tabled):
             if path.suffix == ".npy":
                 table = np.load(path)
             else:
-                lines = path.read_text(encoding="utf-8-sig").split()
-                table = [[float(entry) for entry in line.split(",")] for line in lines]
-        except (ValueError, OSError, EOFError):
-            raise InputFileError(f"{path} cannot be read as a matrix of numbers, a line for each record.") from None
+                table = _read_lines(path.read_text(encoding="utf-8-sig").split())
+        except (ValueError, OSError, EOFError) as problem:
+            header = f": {problem}" if isinstance(problem, InputFileError) else ""
+            told = f"{path} cannot be read as a matrix of numbers, a line for each record{header}."
+            raise InputFileError(told) from None
         InputFileError.unless(isinstance(table, np.ndarray | list) and len(table) > 0, f"{path} holds no matrix.")
-        return cls(table)
+        rows = as_floats(table, f"{path}: The entries of a channel", MechanismError)
+        wrong = _wrong(rows, first=1) if rows.ndim == 2 else ""
+        InputFileError.unless(not wrong, f"{path}: {wrong}")
+        return cls(rows)
 
     @property
     def n_outputs(self) -> float:
@@ -120,3 +119,27 @@ class Matrix(Tabled):
 
     def matrix(self) -> FloatArray:
         return self._table
+
+
+def _wrong(table: FloatArray, first: int = 0) -> str:
+    """What is wrong with the rows of a channel, the first of which has this number; empty if nothing is."""
+    bad = np.argwhere(~(table >= 0))
+    if bad.size:
+        row, column = bad[0]
+        found = f"row {row + first}, column {column + first} is {table[row, column]:g}"
+        return f"Probabilities must be numbers of at least 0; {found}."
+    sums = table.sum(axis=1)
+    worst = int(np.abs(sums - 1).argmax()) if sums.size else 0
+    if sums.size and not abs(sums[worst] - 1) <= ROW_TOLERANCE:
+        return f"Each row of a channel must sum to 1; row {worst + first} sums to {sums[worst]:.10g}."
+    return ""
+
+
+def _read_lines(lines: list[str]) -> list[list[float]]:
+    """Lines of numbers between commas; a header line is called one."""
+    try:
+        return [[float(entry) for entry in line.split(",")] for line in lines]
+    except ValueError:
+        rest = [[float(entry) for entry in line.split(",")] for line in lines[1:]]
+        InputFileError.unless(len(rest) == 0, "take out its first line, a header")
+        raise

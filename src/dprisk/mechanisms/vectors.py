@@ -18,9 +18,9 @@ import scipy
 from dprisk.errors import MechanismError, as_epsilon, as_noise_epsilon, as_scale, as_whole
 from dprisk.guarantees import GaussianDP, Guarantee
 from dprisk.mechanisms.base import Mechanism
-from dprisk.mechanisms.local.histogram import SHE
+from dprisk.mechanisms.local.histogram import SHE, histogram_curve, histogram_profile
 from dprisk.mechanisms.numbers.additive import Gaussian, Laplace
-from dprisk.mechanisms.some_records import BySensitivity, as_sensitivity, laplace_curve
+from dprisk.mechanisms.some_records import ENOUGH, BySensitivity, as_sensitivity, laplace_curve
 from dprisk.tables import as_floats
 from dprisk.types import AnyArray, FloatArray, IntArray
 from dprisk.values import Parameter
@@ -81,11 +81,14 @@ class VectorNoise(BySensitivity):
     @cached_property
     def spread(self) -> float:
         """The largest distance between the means of two records."""
-        distinct = np.unique(self.means, axis=0)
-        step = _one_hot_step(_differing(distinct))
-        if step is not None:  # two coordinates differ, which takes no look at all pairs
-            return step * (2 if self._metric == "cityblock" else math.sqrt(2))
-        return max(float(rows.max()) for rows in self._distances(distinct))
+        if self._step is not None:  # two coordinates differ, which takes no look at all pairs
+            return self._step * (2 if self._metric == "cityblock" else math.sqrt(2))
+        return max(float(rows.max()) for rows in self._distances(np.unique(self.means, axis=0)))
+
+    @cached_property
+    def _step(self) -> float | None:
+        """h > 0 if the means are those of histogram encoding: any two that differ do by h in two coordinates."""
+        return _one_hot_step(_differing(_distinct_rows(self.means)[0]))
 
     @property
     def guarantee_is_quick(self) -> bool:
@@ -147,6 +150,8 @@ class VectorGaussian(VectorNoise, Aligned):
     def guarantee(self) -> Guarantee:
         """mu-Gaussian DP, mu the largest distance between two means over the noise: only the distance counts."""
         return GaussianDP(self.spread / self.noise)
+
+    guarantee_is_exact = True
 
     def _promise(self) -> Guarantee:
         return GaussianDP(self.farthest / self.noise)
@@ -237,16 +242,26 @@ class VectorLaplace(VectorNoise):
         return np.concatenate(list(self._distances(self.means))) / self.scale
 
     def delta_at(self, epsilon: float) -> float:
-        """1 - exp((epsilon - own epsilon) / 2).
+        """That of `SHE` if the means are those of histogram encoding; otherwise 1 - exp((epsilon - own epsilon) / 2).
 
-        The smallest delta if the two farthest records differ in one coordinate, at least it otherwise: moving the mean
-        coordinate by coordinate is a chain of tests, and on a line the chain is as easy to test as its ends.
+        The latter is the smallest delta if two of the farthest records differ in one coordinate, at least it otherwise:
+        moving the mean coordinate by coordinate is a chain of tests, and on a line the chain is as easy to test as its
+        ends.
         """
-        return max(0.0, -math.expm1((as_epsilon(epsilon) - self.epsilon) / 2))
+        epsilon = as_epsilon(epsilon)
+        if self._step is not None:
+            return float(histogram_profile(self.epsilon, np.array(epsilon)))
+        return max(0.0, -math.expm1((epsilon - self.epsilon) / 2))
 
     def guarantee(self) -> Guarantee:
         """The curve of the profile `delta_at`."""
-        return laplace_curve(self.epsilon)
+        return laplace_curve(self.epsilon) if self._step is None else histogram_curve(self.epsilon)
+
+    @property
+    def guarantee_is_exact(self) -> bool:
+        """Whether the records are those of histogram encoding, or the two farthest differ in one coordinate only."""
+        along = float(np.ptp(self.means, axis=0).max())
+        return self._step is not None or self.spread <= along * ENOUGH
 
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
         means = self.means[self._records(records)]

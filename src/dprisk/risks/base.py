@@ -69,9 +69,15 @@ class Assessment(Compared, Answer):
             *self._rates(),
             ("advantage (RAD)", self._shown("advantage"), "right on participants minus right on others"),
             ("normalised", normalised, "100 %: right on all participants, on no other"),
+            *([("units", "differ", self.other_units)] if self.other_units else []),
             *self._found(),
             *self._comparison_rows,
         ]
+
+    @property
+    def other_units(self) -> str:
+        """That the distance of a near guess is in other units than the noise, in words; empty where it is not."""
+        return sentences.of_units(self._promises, self.threat)
 
     def most_exposed(self, count: int = 1) -> tuple[RecordRisk, ...]:
         """So many of the records from which who looks for them gains most, most first; none where records are numbers.

@@ -7,7 +7,7 @@ from dprisk.answers import Answer, Row
 from dprisk.attacks.one_record import EstimatedExposure
 from dprisk.exact.record import Exposure, compared_with
 from dprisk.risks import sentences
-from dprisk.rounding import plain, significant_up
+from dprisk.rounding import nearly_up, plain, significant_up
 from dprisk.threat import Threat
 from dprisk.threat.prior import written
 
@@ -114,16 +114,16 @@ class RecordRisk(Answer):
     @property
     def row_of_worst(self) -> Row:
         """The record most at risk in a row; the largest bound is one on every record."""
-        alike = "any record, if looked for: all alike"
-        whom = alike if self.alike else f"{written(self.record)}, if looked for"
-        whom = whom if self.exact else "any record, if looked for, by the promise"
+        looked_for = f"if looked for{sentences.among_alike(self.threat)}"
+        whom = f"any record, {looked_for}: all alike" if self.alike else f"{written(self.record)}, {looked_for}"
+        whom = whom if self.exact else f"any record, {looked_for}, by the promise"
         return "most at risk", self._shown(), whom
 
     def _shown(self) -> str:
         if self.estimate is not None:
             low, high = self.advantage_interval
             return f"{plain(self.advantage)} [{plain(low)}, {plain(high)}]"
-        return plain(self.advantage) if self.exact else f"<= {significant_up(self.advantage, 4)}"
+        return plain(self.advantage) if self.exact else f"<= {nearly_up(self.advantage, 4)}"
 
     def _how(self) -> Row:
         if self.estimate is not None:

@@ -22,7 +22,7 @@ from dprisk.risks import sentences
 from dprisk.risks.base import Assessment
 from dprisk.risks.record import RecordRisk
 from dprisk.risks.worst_case import WorstCase
-from dprisk.rounding import plain, significant_up
+from dprisk.rounding import nearly_up, plain
 from dprisk.threat import Threat
 from dprisk.threat.prior import written
 from dprisk.types import FloatArray
@@ -30,7 +30,7 @@ from dprisk.types import FloatArray
 MOST_AT_RISK = 3
 SMALL = 1000  # records up to which breakdown and bounds are shown without being asked for
 LISTED = 2000  # records up to which the exposure of each is computed to find the largest
-ON_A_LINE = ("nearest position", "break points")
+ON_A_LINE = ("nearest position", "equal steps", "break points")
 ON_REQUEST = ("records, bounds", "left out", "take longer; ask: --record, risk.of(...), --bounds, risk.bounds")
 
 
@@ -265,9 +265,10 @@ class Risk(OfMechanism):
     def _rates(self) -> list[Row]:
         if self.right_on_participants is None or self.right_on_others is None:
             return []
+        place = sentences.in_their_place(self.threat)
         return [
             ("on participants", plain(self.right_on_participants), "right about who took part, by who gains most"),
-            ("on others", plain(self.right_on_others), "right about who did not, same attacker"),
+            ("on others", plain(self.right_on_others), f"right about who did not{place}, same attacker"),
         ]
 
     def _found(self) -> list[Row]:
@@ -298,7 +299,8 @@ class Risk(OfMechanism):
         if first.alike:
             return [first.row_of_worst] if first.advantage > self.advantage + ALIKE else []
         worst = self.most_at_risk(MOST_AT_RISK)
-        return [("most at risk", plain(gain), f"{written(name)}, if looked for") for name, gain in worst]
+        looked_for = f"if looked for{sentences.among_alike(self.threat)}"
+        return [("most at risk", plain(gain), f"{written(name)}, {looked_for}") for name, gain in worst]
 
     def _compared(self) -> list[Row]:
         """Who is most at risk, and what the guarantee alone would tell, as far as known."""
@@ -308,7 +310,7 @@ class Risk(OfMechanism):
             worst_case = self.bounds
         for which in ("success", "advantage") if worst_case else ():
             most, by = getattr(worst_case, which), getattr(worst_case, f"{which}_bound").bound.source
-            rows.append((f"bound on {which}", significant_up(most, 4), by))
+            rows.append((f"bound on {which}", nearly_up(most, 4), by))
         return rows
 
     def sentence(self) -> str:
@@ -319,7 +321,7 @@ class Risk(OfMechanism):
             return sentences.of_difference(self.threat, who, self.advantage) + self._of_worst_off()
         is_estimate = self.estimate is not None
         told = sentences.of_rates(self.threat, who, self.right_on_participants, self.advantage, is_estimate)
-        return told + self._of_worst_off()
+        return told + self._of_worst_off() + (f" Mind the units: {self.other_units}." if self.other_units else "")
 
     def to_dict(self) -> dict[str, Any]:
         return super().to_dict() | {

@@ -7,7 +7,11 @@ most there is. An attacker who knows the whole record guesses nothing: it recogn
 """
 
 import math
+from typing import Any
 
+import numpy as np
+
+from dprisk.mechanisms.numbers.positions import Positioned
 from dprisk.rounding import percent_up, round_number_of_people
 from dprisk.threat import Threat
 
@@ -16,6 +20,7 @@ SETTLED = (
     "Nothing is left to find out here: the prior and what the attacker knows already tell it of everybody, so that "
     "these numbers say nothing of the noise."
 )
+SAME_UNITS = 1e-6  # by so much of itself the spread of records and of positions may differ
 
 
 def of_rates(
@@ -30,7 +35,7 @@ def of_rates(
         told = f"{recognised}, and mistakes {others} who did not for participants"
     else:
         right_about = f"{'can be' if can else 'is'} right{_goal(threat)} about {took_part} people who took part"
-        told = f"{right_about}, and about {others} who did not"
+        told = f"{right_about}, and about {others} who did not{in_their_place(threat)}"
     return f"{_estimated(who, is_estimate)} {told}: {_added(more, is_estimate)}."
 
 
@@ -104,12 +109,43 @@ def of_belief(prior: float, most: float, is_bound: bool = False) -> str:
     return f"No report makes it more than {percent_up(most)} % sure of that, {before}."
 
 
+def of_units(subject: Any, threat: Threat) -> str:
+    """That the distance of a near guess is in other units than the noise; empty where it is not, or nobody can tell.
+
+    Only where positions were given by their number, and noise by its size: the answers of a query may well be on
+    another scale, and noise made with an epsilon fits any.
+    """
+    if not (isinstance(subject, Positioned) and subject.is_equispaced and subject.by_size) or threat.has_numbers:
+        return ""
+    places = threat.success.places(threat.prior)
+    if places is None or abs(np.ptp(places) - subject.spread) <= SAME_UNITS * np.ptp(places):
+        return ""
+    near, noise = (f"from {some.min():g} to {some.max():g}" for some in (places, subject.positions))
+    near_guess = threat.success.describe().replace(" on a line", "")
+    return f"{near_guess} counts records {near}, but the noise is on positions {noise}"
+
+
 def attacker(threat: Threat) -> str:
     """The attacker of a threat, as a sentence begins."""
     if threat.knows.is_none:
         return "An attacker"
     known = "record" if threat.knows.is_all else threat.knows.attributes_in_words or "group"
     return f"An attacker who knows everybody's {known}"
+
+
+def in_their_place(threat: Threat) -> str:
+    """Whose report an attacker sees of who did not take part, where it knows groups and these might be meant."""
+    return ", anybody in their place" if knows_groups(threat) else ""
+
+
+def among_alike(threat: Threat) -> str:
+    """Among whom a record is looked for, where the attacker knows groups."""
+    return " in its group" if knows_groups(threat) else ""
+
+
+def knows_groups(threat: Threat) -> bool:
+    """Whether something is known of the target, but not all."""
+    return not (threat.knows.is_none or threat.knows.is_all)
 
 
 def is_membership(threat: Threat) -> bool:

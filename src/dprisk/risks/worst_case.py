@@ -18,7 +18,7 @@ from dprisk.mechanisms import Mechanism, OnAttribute
 from dprisk.risks import sentences
 from dprisk.risks.base import Assessment
 from dprisk.risks.record import RecordRisk
-from dprisk.rounding import significant_up
+from dprisk.rounding import nearly_up, significant_up
 from dprisk.threat import Threat
 
 UPWARDS = 1e-15  # a few roundings, by which bounds are moved to the safe side
@@ -87,7 +87,7 @@ class WorstCase(Assessment):
         return self.advantage_bound.source
 
     def _shown(self, which: str) -> str:
-        return f"<= {significant_up(getattr(self, which), 4)}"
+        return f"<= {nearly_up(getattr(self, which), 4)}"
 
     @property
     def left_out_or_in(self) -> float | None:

@@ -126,7 +126,13 @@ class Prior(Value):
         table = file.columns(["label", *given])
         _require_names(file, table["label"])
         build = cls if given == ["probability"] else cls.from_counts
-        return build(file.numbers(table[given[0]], given[0]), natural(table["label"]))
+        numbers = file.numbers(table[given[0]], given[0])
+        if not all(0 <= number < math.inf for number in numbers):
+            wanted = "must be a finite number of at least 0, got {cell}"
+            file.refuse_cell(
+                given[0], lambda cell: not 0 <= float(cell) < math.inf, wanted, "correct it or leave the row out"
+            )
+        return build(numbers, natural(table["label"]))
 
     @classmethod
     def zipf(cls, size: int, exponent: float = 1.0) -> Self:
@@ -332,8 +338,14 @@ def _require_names(file: CsvFile, labels: Sequence[str]) -> None:
     """Refuse labels that are empty or the same."""
     if "" in labels:
         file.refuse_cell("label", lambda cell: not cell, "is empty", "give each record a name")
-    if again := set(twice(labels)):
-        file.refuse_cell("label", again.__contains__, "{cell!r} appears twice", "each record needs its own")
+    if twice(labels):
+        seen: set[str] = set()
+        file.refuse_cell(
+            "label",
+            lambda cell: cell in seen or bool(seen.add(cell)),  # type: ignore[func-returns-value]
+            "{cell!r} appears twice",
+            "each record needs its own",
+        )
 
 
 def _listable(size: int) -> int:

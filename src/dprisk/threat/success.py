@@ -32,6 +32,10 @@ class Success(Value):
     def require_places(self, prior: Prior) -> None:
         """Refuse records that lie nowhere, where the rule is about how far apart their labels are."""
 
+    def places(self, prior: Prior) -> FloatArray | None:
+        """Where the records lie on a line, where the rule is about how far apart that is."""
+        return None
+
     @abstractmethod
     def reach(self, prior: Prior, groups: IntArray) -> Reach:
         """The distinct sets of records, within each group, that the guesses succeed on."""
@@ -83,8 +87,11 @@ class Line(Within):
         if self.positions is None:
             prior.positions()
 
+    def places(self, prior: Prior) -> FloatArray:
+        return _positions(self.positions, prior)
+
     def reach(self, prior: Prior, groups: IntArray) -> Reach:
-        return windows(_positions(self.positions, prior), self.within, groups)
+        return windows(self.places(prior), self.within, groups)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

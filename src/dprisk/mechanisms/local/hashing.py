@@ -209,6 +209,11 @@ class ConcreteHashing(ByEpsilon):
         hit, miss = share * self._response.p, share * self._response.q
         return TradeOff([0.0, miss, 1 - hit, 1.0], [1.0, 1 - hit, miss, 0.0], linear=True, epsilon=self.epsilon)
 
+    @property
+    def guarantee_is_exact(self) -> bool:
+        """Where the share of hashes that tell two records apart is known, and not just taken to be all of them."""
+        return self.hashes.separation < 1
+
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
         numbers = self._records(records)
         hashes = rng.integers(self.hashes.count, size=numbers.size)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -57,17 +58,13 @@ class SHE(ByEpsilon):
 
             delta = (1 - e^(-2k)) / 4 + int_0^k (1 - e^(-2(k - t))) (1 + t/2) e^-t / 2 dt = 1 - (1 + k/2) e^-k.
         """
-        return float(self._profile(np.array(as_epsilon(epsilon))))
+        return float(histogram_profile(self.epsilon, np.array(as_epsilon(epsilon))))
 
     def guarantee(self) -> Guarantee:
         """The curve of `delta_at`, never above the truth."""
-        if self.size == 1:
-            return PureDP(0.0)
-        return TradeOff.from_profile(self._profile, self.epsilon)
+        return histogram_curve(self.epsilon)
 
-    def _profile(self, epsilons: FloatArray) -> FloatArray:
-        k = np.maximum(self.epsilon - epsilons, 0.0) / 2
-        return np.minimum((-np.expm1(-k) - k / 2 * np.exp(-k)) * ROUNDED_UP, 1.0)
+    guarantee_is_exact = True
 
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
         """Exponential noise with random signs, in blocks that stay in the cache."""
@@ -123,6 +120,17 @@ class THE(ByEpsilon, UnaryEncoding):
         # ln of p(1-q) / (q(1-p)), where ln 2q and ln 2(1-p) are known and sum to -rate
         true = rate + math.log1p(-math.expm1(below)) + math.log1p(-math.expm1(above))
         self.epsilon = true if self.size > 1 else 0.0
+
+
+def histogram_profile(own: float, epsilons: FloatArray) -> FloatArray:
+    """The delta at each epsilon of noise on a one-hot vector whose own epsilon is this (see `SHE.delta_at`)."""
+    k = np.maximum(own - epsilons, 0.0) / 2
+    return np.minimum((-np.expm1(-k) - k / 2 * np.exp(-k)) * ROUNDED_UP, 1.0)
+
+
+def histogram_curve(own: float) -> Guarantee:
+    """The curve of `histogram_profile`, never above the truth."""
+    return TradeOff.from_profile(partial(histogram_profile, own), own) if own > 0 else PureDP(0.0)
 
 
 def _best_threshold(rate: float) -> float:

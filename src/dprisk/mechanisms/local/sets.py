@@ -89,6 +89,8 @@ class SetProtocol(Mechanism):
         hit, miss = float(self.hit(one)[0]), float(self.miss(one)[0])
         return TradeOff([0.0, miss, 1 - hit, 1.0], [1.0, 1 - hit, miss, 0.0], linear=True, epsilon=self.epsilon)
 
+    guarantee_is_exact = True
+
     def frequency_variance(self) -> float:
         """The variance of an estimated frequency times the number of reports, for a rare record (Wang et al. 2017).
 

@@ -6,6 +6,7 @@ import math
 import numbers
 from collections.abc import Iterator
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +52,11 @@ class Additive(Positioned):
         self._place(places, noise, interval, ends)
         if self.is_truncated and not np.all(self._log_inside > LEAST_INSIDE):
             raise MechanismError("The interval is out of reach of a position: its noise never falls into it.")
+
+    @property
+    def _told_by(self) -> dict[str, Any]:
+        """With the positions themselves, also where only their number was given: the noise is in their units."""
+        return self._arguments | {"positions": self.positions} if self.is_equispaced else self._arguments
 
     @property
     def is_open(self) -> bool:
@@ -160,6 +166,9 @@ class Additive(Positioned):
 class Laplace(WithLaplace, Additive):
     """Laplace noise (RAD Example 4.7). Give its `scale`, or the `epsilon` it has for these positions: spread / scale.
 
+    A whole number of positions stands for so many from 0 to 1, and the scale is in these units: on records 0, 1, 2, ...
+    it is `Laplace(range(10), scale=2)`, not `Laplace(10, scale=2)`.
+
     Where other records than these are possible, whose positions may be farther apart, give that distance as the
     `sensitivity`: the epsilon that it is made with is then promised of all of them (`nominal_epsilon`, the parameter),
     and `epsilon` is the smaller one of these positions.
@@ -209,6 +218,11 @@ class Laplace(WithLaplace, Additive):
         return PureDP(self.epsilon) if self.is_truncated else laplace_curve(self.noise.epsilon(self.spread))
 
     @property
+    def guarantee_is_exact(self) -> bool:
+        """Unless outputs are kept in an interval that does not hold all positions."""
+        return not self._wavers
+
+    @property
     def _telling(self) -> FloatArray:
         low, high = self.bounds
         return np.unique(np.r_[low, high, self.positions[(self.positions > low) & (self.positions < high)]])
@@ -224,10 +238,15 @@ class Laplace(WithLaplace, Additive):
 class Gaussian(WithGaussian, Additive):
     """Gaussian noise of standard deviation sigma (RAD Example 4.8). Unbounded, it is epsilon-DP for no epsilon.
 
+    A whole number of positions stands for so many from 0 to 1, and sigma is in these units: on records 0, 1, 2, ... it
+    is `Gaussian(range(10), sigma=2)`, not `Gaussian(10, sigma=2)`. (`DiscreteGaussian(10, sigma=2)` is on 0 to 9.)
+
     A `sensitivity` is the distance that the positions of other records than these may have, as of `Laplace`.
 
     >>> Gaussian([0.0, 0.1, 0.45, 1.0], sigma=0.2).guarantee()
     GaussianDP(mu=5)
+    >>> Gaussian(10, sigma=0.2)
+    Gaussian(positions=<10 numbers from 0 to 1>, sigma=0.2)
     """
 
     noise: GaussianNoise
@@ -262,6 +281,11 @@ class Gaussian(WithGaussian, Additive):
     def guarantee(self) -> Guarantee:
         """mu-Gaussian DP with mu = spread / sigma; drawing again until the output is in range leaves only epsilon."""
         return PureDP(self.epsilon) if self.is_truncated else GaussianDP(self.spread / self.sigma)
+
+    @property
+    def guarantee_is_exact(self) -> bool:
+        """Unless outputs are kept in an interval, beyond which they would tell more."""
+        return self.is_open
 
     @property
     def _telling(self) -> FloatArray:

@@ -116,6 +116,10 @@ class OnInterval(Mechanism):
         return self.at_the_ends.guarantee()
 
     @property
+    def guarantee_is_exact(self) -> bool:
+        return self.at_the_ends.guarantee_is_exact
+
+    @property
     def units(self) -> str:
         return self.at_the_ends.units
 

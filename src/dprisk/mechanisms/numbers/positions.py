@@ -54,6 +54,11 @@ class Positioned(OfSome):
         return f"on a scale from {self.positions.min():g} to {self.positions.max():g}" if self.spread > 0 else ""
 
     @property
+    def by_size(self) -> bool:
+        """Whether the noise was given by its size, in the units of the positions, and not by an epsilon."""
+        return self._arguments.get("epsilon") is None
+
+    @property
     def _wavers(self) -> bool:
         """Whether outputs are kept in an interval: with less noise fewer of them may tell the records apart."""
         return self.interval is not None

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from dprisk.errors import MechanismError, TooLargeError, as_epsilon, as_number, as_size
 from dprisk.guarantees import ZCDP, Guarantee, PureDP
+from dprisk.guarantees.base import BY_LOGARITHMS, least_epsilon
 from dprisk.mechanisms.base import PAIRWISE_CELLS
 from dprisk.mechanisms.by_epsilon import ByEpsilon
 from dprisk.mechanisms.numbers.positions import (
@@ -28,6 +29,7 @@ from dprisk.types import AnyArray, FloatArray, IntArray
 from dprisk.values import Parameter
 
 LONGEST = 1 << 26  # outputs of one record that are held at once
+LOST = 1e-12  # more than sums of weights and their logarithms lose of themselves
 
 
 class DiscreteAdditive(Positioned, Tabled):
@@ -148,6 +150,13 @@ class DiscreteAdditive(Positioned, Tabled):
             self._one_sided(first, last, low, high, epsilon), self._one_sided(-last, -first, -high, -low, epsilon)
         )
 
+    def epsilon_at(self, delta: float) -> float:
+        """By `delta_at`, in logarithms, rounded up; of truncated noise by the curve."""
+        if delta == 0 or self.is_truncated or self.spread == 0 or not 0 < as_number("delta", delta) <= 1:
+            return super().epsilon_at(delta)
+        found = least_epsilon(lambda epsilon: self.delta_at(epsilon) * (1 + LOST), delta, BY_LOGARITHMS)
+        return min(found * (1 + LOST), self.epsilon)
+
     def _one_sided(self, first: int, last: int, low: float, high: float, epsilon: float) -> float:
         """Pr[output >= t | last] - e^epsilon Pr[output >= t | first] at the best t."""
         best = (first + last) / 2 + self.noise.ratio_reaches(self.spread, epsilon)
@@ -163,8 +172,16 @@ class DiscreteAdditive(Positioned, Tabled):
             return PureDP(0.0)
         if self.is_truncated:
             return super().guarantee()
-        pair = DiscreteAdditive([self.positions.min(), self.positions.max()], self.noise, self.interval)
-        return Tabled.guarantee(pair)
+        return Tabled.guarantee(self._outermost)
+
+    @property
+    def guarantee_is_exact(self) -> bool:
+        return super().guarantee_is_exact if self.is_truncated else self._outermost._lists_pairs
+
+    @property
+    def _outermost(self) -> DiscreteAdditive:
+        """The same noise on the two outermost positions."""
+        return DiscreteAdditive([self.positions.min(), self.positions.max()], self.noise, self.interval)
 
 
 class DiscreteLaplace(WithLaplace, DiscreteAdditive):
@@ -217,6 +234,11 @@ class DiscreteLaplace(WithLaplace, DiscreteAdditive):
     def guarantee(self) -> Guarantee:
         same = self.sufficient()
         return super().guarantee() if same is self else same.guarantee()
+
+    @property
+    def guarantee_is_exact(self) -> bool:
+        same = self.sufficient()
+        return super().guarantee_is_exact if same is self else same.guarantee_is_exact
 
 
 class DiscreteGaussian(WithGaussian, DiscreteAdditive):
