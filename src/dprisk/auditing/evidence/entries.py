@@ -93,7 +93,8 @@ class Total(Entry):
     def of(self, example: Any) -> Any:
         pieces = [] if self.layout is None else self.layout.pieces(example)
         numbers = [float(piece) if is_number(piece) else 0.0 for piece in pieces]
-        return float(self.total(np.array(numbers)[:, None])[0])
+        number = float(self.total(np.array(numbers)[:, None])[0])
+        return int(number) if number.is_integer() else number
 
 
 def entries(outputs: AnyArray, layout: Layout) -> list[Entry]:
