@@ -297,7 +297,7 @@ def holds(what: str, output: Any) -> bool | None:
         return bool(output == float(found[1]))
     if found := re.fullmatch(r"the output holds the word '(\w+)'(?: and none of '(\w+)')?", what):
         return found[1] in output.split() and found[2] not in output.split()
-    if found := re.fullmatch(r"the length of the output is (above|below) (\S+)", what):
+    if found := re.fullmatch(r"the number of characters of the output is (above|below) (\S+)", what):
         return bool((operator.gt if found[1] == "above" else operator.lt)(len(output), float(found[2])))
     if found := re.fullmatch(r"character (\d+) of the output is '(.)'", what):
         return bool(output[int(found[1]) - 1] == found[2])

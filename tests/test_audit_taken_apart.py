@@ -1,7 +1,10 @@
 """Leaks in text, in long vectors, in tokens, in what several entries come to: outputs are taken apart to find them."""
 
+import functools
 import json
+import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -9,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dprisk import audit
+from dprisk import audit, audit_recorded
 from dprisk.auditing.code.outputs import as_objects, as_outputs
+from dprisk.auditing.code.recordings import Recorded
 from dprisk.auditing.evidence.entries import direction_of, entries
 from dprisk.auditing.evidence.fitted import Bins
 from dprisk.auditing.evidence.layouts import CHARACTERS, Layout, Text, layout_of, numbers_only
@@ -119,22 +123,22 @@ def same_noise_at_times(record: int, rng: Rng) -> list[float]:
 
 LEAKS: dict[Callable[..., Any], str] = {
     one_noise_for_all_rows: "times entry",
-    noise_for_one_entry_only: "sum of all entries",
-    wider_noise: "squares of all entries",
-    exact_total: "sum of all entries",
-    difference_in_json: "number 9 in the output",
+    noise_for_one_entry_only: "sum of all numbers",
+    wider_noise: "squares of all numbers",
+    exact_total: "sum of all numbers",
+    difference_in_json: "number 9 of 9 in the output",
     order_in_json: "with # for each number, of the output is '{\"",
     name_behind_many_numbers: "holds the word '",
     coarser_entry: "entry 16 ",
     exact_entry_at_times: "entry 10 is 0.253",
     last_bit_of_a_pixel: "the bit of 2^0 of entry 61 is",
-    longer_token: "length of 'blob'",
-    longer_bytes: "length of entry 2",
+    longer_token: "number of characters of 'blob'",
+    longer_bytes: "number of bytes of entry 2",
     country_in_an_identifier: "character 9 of 'id' is '",
-    end_of_a_large_number: "character 1 from the end of entry 2 is '",
+    end_of_a_large_number: "hexadecimal digit 1 from the end of entry 2 is '",
     one_of_thirty_bits: "bit of 2^10",
     anywhere_in_a_list: "the output holds ",
-    length_of_a_vector: "squares of all entries",
+    length_of_a_vector: "squares of all numbers",
     same_noise_at_times: "minus entry",
 }
 
@@ -147,6 +151,131 @@ def test_a_leak_is_found_wherever_it_hides(code: Callable[..., Any]) -> None:
     report = audit(code, 1.0, records=2, runs=10_000 if code in AT_TIMES else 4000, seed=0)
     assert report.verdict == "violated"
     assert any(LEAKS[code] in witness.what for witness in report.witnesses), [w.what for w in report.witnesses]
+
+
+def mostly(record: int, rng: Rng) -> bool:
+    return bool(record) == (rng.random() < 0.9)
+
+
+def one_entry_more(record: int, rng: Rng) -> tuple[int, ...]:
+    return (int(rng.integers(7, 9)), *rng.integers(10**6, size=2 if mostly(record, rng) else 1).tolist())
+
+
+def large_numbers(record: int, rng: Rng) -> tuple[int, str]:
+    return 2**60 + 4096 * mostly(record, rng) + int(rng.integers(100)), letters(rng, 5)
+
+
+def sum_beside_a_text(record: int, rng: Rng) -> tuple[int, int, int, str]:
+    one, two = rng.integers(200, size=2).tolist()
+    return one, two, (300 if mostly(record, rng) else 100) - one - two, letters(rng, 6)
+
+
+def two_wordings(record: int, rng: Rng) -> str:
+    return f"{rng.integers(1000)} {'people' if mostly(record, rng) else 'folks'} said {rng.integers(1000)}"
+
+
+def not_a_number_among_negative_ones(record: int, rng: Rng) -> Any:
+    numbers = np.round(-1 - 5 * rng.random(6), 3)
+    numbers[rng.integers(6)] = np.nan if mostly(record, rng) else numbers[0]
+    return numbers
+
+
+def entries_and_numbers(output: Any) -> tuple[list[Any], list[float]]:
+    entries = list(output) if not isinstance(output, str) else []
+    numbers = [part for part in (entries or re.findall(r"\d+", output)) if not isinstance(part, str) or not entries]
+    return entries, [float(number) for number in numbers]
+
+
+def says(what: str, output: Any) -> bool | None:
+    """Whether what a witness says is so, of the sentences that were false once; None of others."""
+    entries, numbers = entries_and_numbers(output)
+    if found := re.fullmatch(r"entry (\d+)(?: of (\d+))? is (\d+)", what):
+        place, length = int(found[1]), int(found[2] or len(entries))
+        return len(entries) == length and entries[place - 1] == int(found[3])
+    if found := re.fullmatch(r"the (sum of all|largest|smallest) numbers? of the output is (-?\d+)", what):
+        told = {"sum of all": sum(numbers), "largest": max(numbers), "smallest": min(numbers)}[found[1]]
+        return bool(told == int(found[2]))
+    if found := re.fullmatch(r"the output holds (-?\d+)", what):
+        return int(found[1]) in numbers
+    if found := re.fullmatch(r"the output has (\d+) entries, no two of them equal,", what):
+        return len(entries) == int(found[1]) == len(set(entries))
+    return None
+
+
+@pytest.mark.parametrize(
+    "code", [one_entry_more, large_numbers, sum_beside_a_text, two_wordings, not_a_number_among_negative_ones]
+)
+def test_what_is_said_of_entries_holds_of_so_many_runs(code: Callable[..., Any]) -> None:
+    """Outputs of another length, numbers beyond 2^53, lengths of texts and NaN were counted as what they are not."""
+    report = audit(code, 1.0, records=2, runs=5000, seed=0)
+    assert report.verdict == "violated"
+    rng = np.random.default_rng(1)
+    outputs = [[code(record, rng) for _ in range(3000)] for record in (0, 1)]
+    for witness in report.witnesses:
+        for record, times, runs in (
+            (witness.record, witness.times, witness.runs),
+            (witness.other, witness.other_times, witness.other_runs),
+        ):
+            so = [says(witness.what, output) for output in outputs[record]]
+            if None not in so:
+                assert times / runs == pytest.approx(sum(map(bool, so)) / 3000, abs=0.05), witness.sentence()
+        assert not (code is one_entry_more and witness.what.startswith("entry 1 is")), witness.sentence()
+
+
+def shape_of_lists(record: int, rng: Rng) -> list[Any]:
+    return [float(rng.random()), *(rng.integers(9, size=size).tolist() for size in (3 + record, 4 - record))]
+
+
+def twelfth_bit_of_an_entry(record: int, rng: Rng) -> Any:
+    numbers = rng.integers(2**30, size=4)
+    numbers[2] = (int(numbers[2]) & ~(1 << 12)) | (record << 12)
+    return numbers
+
+
+def parity_of_a_large_entry(record: int, rng: Rng) -> tuple[int, float]:
+    return 2**60 + 2 * int(rng.integers(2**40)) + record, 0.5
+
+
+def character_beside_a_number(record: int, rng: Rng) -> tuple[float, str]:
+    return noise(rng), f"{letters(rng, 4)}{'xy'[record]}{letters(rng, 3)} {rng.integers(1000)}"
+
+
+def remainder_of_a_decimal(record: int, rng: Rng) -> tuple[Decimal, int]:
+    return Decimal(7 * int(rng.integers(10**9)) + 3 * record), 1
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        shape_of_lists,
+        twelfth_bit_of_an_entry,
+        parity_of_a_large_entry,
+        character_beside_a_number,
+        remainder_of_a_decimal,
+    ],
+)
+def test_nothing_hides_in_shapes_bits_and_digits(code: Callable[..., Any]) -> None:
+    assert audit(code, 1.0, records=2, runs=5000, seed=0).verdict == "violated"
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "code",
+    [
+        lambda record, rng: functools.reduce(lambda held, _: (held,), range(70), (record,)),
+        lambda record, rng: np.array([2**64 - 1 - int(rng.integers(1000)), record], dtype=np.uint64),
+        lambda record, rng: np.r_[record, rng.choice([1.7e308, -1.7e308, 1e-320], size=5)],
+    ],
+)
+def test_deep_and_huge_outputs_are_no_trouble(code: Callable[..., Any]) -> None:
+    assert audit(code, 1.0, records=2, runs=2000, seed=0).verdict == "violated"
+
+
+def test_recorded_text_that_is_never_the_same_is_taken_apart() -> None:
+    rng = np.random.default_rng(0)
+    records = rng.integers(2, size=3000)
+    texts = as_objects([f"{letters(rng, 8)}{'xy'[record]}{letters(rng, 4)}" for record in records.tolist()])
+    assert audit_recorded(Recorded(records, texts, (0, 1), "a file"), 1.0).verdict == "violated"
 
 
 def test_a_word_is_counted_wherever_it_stands_in_a_text() -> None:
@@ -177,9 +306,11 @@ def test_numbers_in_text_are_entries() -> None:
     texts = as_objects([f'{{"a": {place}.5, "b": -{place}}}' for place in range(1, 40)])
     layout = layout_of(texts)
     assert layout == Layout(1, (Text(0, 2),))
-    assert numbers_only(layout.columns(texts))[-2:].T.tolist() == [[place + 0.5, -place] for place in range(1, 40)]
-    assert entries(texts, layout)[-1].name == "number 2 in the output"
-    assert entries(texts, layout)[-1].of(texts[3]) == -4
+    assert layout.number_places == [0, 3, 4]
+    numbers = numbers_only(layout.columns(texts))[[3, 4]]
+    assert numbers.T.tolist() == [[place + 0.5, -place] for place in range(1, 40)]
+    assert entries(texts, layout)[4].name == "number 2 of 2 in the output"
+    assert entries(texts, layout)[4].of(texts[3]) == -4
 
 
 def test_names_in_a_dict_are_not_taken_apart() -> None:

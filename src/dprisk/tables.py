@@ -146,6 +146,8 @@ def _is_missing(value: Any) -> bool:
         return value is None or bool(value != value)
     except TypeError:  # pandas' NA answers neither yes nor no
         return True
+    except ValueError:  # an array, which is there
+        return False
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from dprisk.auditing.certify.claim import Terms, as_claim
 from dprisk.auditing.code.outputs import require_outputs
 from dprisk.auditing.code.randomness import block_generator
 from dprisk.auditing.code.recordings import Recorded
+from dprisk.auditing.evidence.layouts import layout_of
 from dprisk.auditing.evidence.portfolio import Portfolio
 from dprisk.auditing.evidence.rules import Past
 from dprisk.auditing.evidence.suspects import Wanted, learned_design
@@ -39,7 +40,9 @@ def audit_recorded(runs: Recorded, claim: float | Guarantee, *, alpha: float = 0
     require_outputs(outputs)
     require(np.unique(codes).size >= 2, "An audit needs recorded runs of at least two records.")
     require(
-        outputs.dtype.kind in "biuf" or len(set(map(repr, outputs.tolist()))) < len(outputs),
+        layout_of(outputs) is not None
+        or outputs.dtype.kind in "biuf"
+        or len(set(map(repr, outputs.tolist()))) < len(outputs),
         f"No two outputs in {runs.name} are alike, so nothing can be learned from them; leave out columns that are no "
         "part of the output, such as a number for each row.",
         InputFileError,

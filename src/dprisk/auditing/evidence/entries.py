@@ -66,45 +66,53 @@ def _smallest(columns: FloatArray) -> FloatArray:
 
 
 def _place_of_largest(columns: FloatArray) -> FloatArray:
-    return np.asarray(columns.argmax(axis=0), dtype=float)
+    return np.asarray(columns.argmax(axis=0) + 1.0)
 
 
 TOTALS: dict[str, Callable[[FloatArray], FloatArray]] = {
-    "the sum of all entries": _sum,
-    "the sum of the squares of all entries": _squares,
-    "the largest entry": _largest,
-    "the smallest entry": _smallest,
-    "the place of the largest entry, counted from 0,": _place_of_largest,
+    "the sum of all numbers of the output": _sum,
+    "the sum of the squares of all numbers of the output": _squares,
+    "the largest number of the output": _largest,
+    "the smallest number of the output": _smallest,
+    "the place of the largest among the numbers of the output": _place_of_largest,
 }
 
 
 @dataclass(frozen=True)
 class Total(Entry):
-    """What all entries that are numbers come to, by one of `TOTALS`."""
+    """What the numbers of an output come to, by one of `TOTALS`: those in some columns, where all are finite."""
+
+    places: tuple[int, ...] = ()
 
     def column(self, seen: Seen) -> FloatArray:
         return self.total(numbers_only(seen.columns(self.layout or Layout(0))))
 
     def total(self, numbers: FloatArray) -> FloatArray:
-        """The same of columns of numbers, to nine decimals; what is not finite counts as 0."""
-        usual = np.isfinite(numbers)
-        return np.round(TOTALS[self.name](numbers if usual.all() else np.where(usual, numbers, 0.0)), 9)
+        """The same of columns of numbers, to nine decimals; not a number where one is missing."""
+        mine = numbers[list(self.places)]
+        usual = np.isfinite(mine).all(axis=0)
+        return np.where(usual, np.round(TOTALS[self.name](np.where(usual, mine, 0.0)), 9), np.nan)
 
     def of(self, example: Any) -> Any:
         pieces = [] if self.layout is None else self.layout.pieces(example)
-        numbers = [float(piece) if is_number(piece) else 0.0 for piece in pieces]
+        numbers = [float(piece) if is_number(piece) or isinstance(piece, bool) else np.nan for piece in pieces]
         number = float(self.total(np.array(numbers)[:, None])[0])
         return int(number) if number.is_integer() else number
 
 
 def entries(outputs: AnyArray, layout: Layout) -> list[Entry]:
-    """All columns of outputs, called by the names before them where these are always the same."""
-    plain = [Entry(f"entry {place + 1}", place, layout) for place in range(layout.length)]
+    """All columns of outputs, called by the names before them where these are always the same.
+
+    Where some outputs have another number of entries, this is told: nothing is said of those.
+    """
+    all_are_usual = outputs.dtype.kind != "O" or all(len(entries_in(output)) == layout.length for output in outputs)
+    among = "" if all_are_usual else f" of {layout.length}"
+    plain = [Entry(f"entry {place + 1}{among}", place, layout) for place in range(layout.length)]
     if outputs.dtype.kind == "O":
         some = [output for output in outputs[: 2 * NAMED_BY] if len(entries_in(output)) == layout.length][:NAMED_BY]
         names = [set(found) for found in zip(*map(_names, some), strict=True)]
         plain = [
-            Entry(name.pop(), entry.place, layout) if len(name) == 1 else entry
+            Entry(name.pop(), entry.place, layout) if len(name) == 1 and all_are_usual else entry
             for entry, name in zip(plain, names, strict=True)
         ]
     texts = [f"{piece} {plain[text.place].name}" for text in layout.texts for piece in text.names]
@@ -173,7 +181,14 @@ def direction_of(columns: FloatArray, records: IntArray, apart_only: bool = Fals
     count, size = rows.shape
     if known.size < 2 or size == 0 or (not apart_only and (count < 2 * size or size > MOST_SUMMED)):
         return np.zeros(size)
-    means = np.array([rows[codes == code].mean(axis=0) for code in range(known.size)])
+    with np.errstate(over="ignore", invalid="ignore"):
+        direction = _direction(rows, codes, known.size, apart_only) / scale
+    return np.where(largest > 0, direction, 0.0) if np.isfinite(direction).all() else np.zeros(size)
+
+
+def _direction(rows: FloatArray, codes: IntArray, records: int, apart_only: bool) -> FloatArray:
+    """The same of entries between -1 and 1."""
+    means = np.array([rows[codes == code].mean(axis=0) for code in range(records)])
     inside = rows - means[codes]
     if apart_only:
         variance, axes = (inside**2).mean(axis=0), None
@@ -185,7 +200,7 @@ def direction_of(columns: FloatArray, records: IntArray, apart_only: bool = Fals
     weights = (turned[one] - turned[two]) / spread
     direction = weights if axes is None else axes @ weights
     most = np.abs(direction).max()
-    return np.asarray(direction / most / scale) if most > 0 else np.zeros(size)
+    return np.asarray(direction / most) if most > 0 else np.zeros_like(direction)
 
 
 def _farthest(points: FloatArray) -> tuple[int, int]:

@@ -52,6 +52,7 @@ FEW_BINS, PAIR_BINS = 32, 16
 MOST_COLUMNS, MOST_CORRELATED = 8, 500  # entries of which all pairs are tried, and of which the most telling one is
 TRIED, FEWEST_TRIED, MOST_CELLS = 5000, 500, 1 << 20  # runs on which entries are tried, the fewer the more there are
 FEWEST_ENTRIES, MANY_ENTRIES = 3, 50  # of which it is told what they come to, and of which few runs teach little
+MANY_BITS, MOST_BITS = 40, 2000  # of one entry, and of all together, that are tried
 MANY_NUMBERS = 64  # different ones, beyond which a single one among them may tell something
 
 T = TypeVar("T")
@@ -136,7 +137,7 @@ def rules_for_entries(layout: Layout, past: Past, bar: Bar, low_bits: bool) -> d
     if not held.are_bits:
         found |= _of_one_as_it_is(held) | _of_one_on_a_grid(held, low_bits) | _of_all(held) | _of_a_difference(held)
     repeats = Repeats(layout)
-    if np.median(repeats.tokens(past.seen.take(slice(TRIED)))) == 0:
+    if layout.length > 1 and np.median(repeats.tokens(past.seen.take(slice(TRIED)))) == 0:
         found["equal entries"] = held.clear_or_alone(repeats)
     return found
 
@@ -193,26 +194,26 @@ def _of_one_on_a_grid(held: _Held, low_bits: bool) -> dict[str, Rule]:
         best = held.best((place, remainders(some[place])) for place in many)
         found["remainder of one entry"] = held.clear_or_alone(Remainder(held.named[many[0] if best is None else best]))
     if held.past.seen.outputs.dtype.kind in "iu":
-        bits = ((place, bit) for place in range(len(some)) for bit in range(ENTRY_BITS))
+        most = ENTRY_BITS if len(some) * MANY_BITS > MOST_BITS else MANY_BITS
+        bits = ((place, bit) for place in range(len(some)) for bit in range(most))
         place, bit = held.best(((place, bit), bit_of(some[place], bit)) for place, bit in bits) or (0, 0)
         found["bit of one entry"] = held.looked_up(Bit(bit, held.named[place]), graded=False)
     return found
 
 
 def _of_all(held: _Held) -> dict[str, Rule]:
-    """What all entries come to, and which numbers are among them, wherever they stand."""
-    some = held.numbers[:, held.tried]
-    some = some[np.isfinite(some).any(axis=1)]
-    if len(some) < FEWEST_ENTRIES:
+    """What all numbers of an output come to, and which are among them, wherever they stand."""
+    some, records = held.numbers[:, held.tried], held.past.records[held.tried]
+    places = tuple(place for place in held.layout.number_places if np.isfinite(some[place]).any())
+    if len(places) < FEWEST_ENTRIES:
         return {}
-    every = [Total(name, layout=held.layout) for name in TOTALS]
+    every = [Total(name, layout=held.layout, places=places) for name in TOTALS]
     best = held.best((total, Bins(sums, PAIR_BINS).places(sums)) for total in every for sums in [total.total(some)])
     chosen = best or every[0]
     column = OneColumn(chosen, chosen.total(held.numbers), FEW_BINS)
     found = {"total of all entries": held.looked_up(column, graded=False)}
-    if np.unique(some[:, :FEWEST_TRIED]).size > MANY_NUMBERS:
-        telling = telling_numbers(held.layout, some, held.past.records[held.tried])
-        found["number among entries"] = held.looked_up(telling)
+    if np.unique(some[list(places), :FEWEST_TRIED]).size > MANY_NUMBERS:
+        found["number among entries"] = held.looked_up(telling_numbers(held.layout, places, some, records))
     return found
 
 

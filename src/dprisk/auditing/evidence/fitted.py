@@ -136,34 +136,32 @@ class WeightedSum(View):
 
 
 class Held(View):
-    """The first of some numbers that an output holds as any of its entries, those that tell most before others."""
+    """The first of some numbers that an output holds, wherever they stand, those that tell most before others."""
 
     is_fixed = False
 
-    def __init__(self, layout: Layout, numbers: FloatArray) -> None:
-        self.layout, self.held = layout, numbers
+    def __init__(self, layout: Layout, places: Sequence[int], numbers: FloatArray) -> None:
+        self.layout, self.places, self.held = layout, list(places), numbers
 
     def tokens(self, seen: Seen) -> IntArray:
-        found, columns = np.full(len(seen), NOTHING), seen.columns(self.layout)
+        found, columns = np.full(len(seen), NOTHING), seen.columns(self.layout)[self.places]
         for place in range(self.held.size - 1, -1, -1):
             found[(columns == self.held[place]).any(axis=0)] = place
         return found
 
     def words(self, token: int, example: Any) -> str:
-        *before, mine = [
-            str(int(number)) if number.is_integer() else repr(number) for number in self.held.tolist()[: token + 1]
-        ]
+        held = self.held.tolist()[: token + 1]
+        *before, mine = [str(int(number)) if number.is_integer() else repr(number) for number in held]
         return f"the output holds {mine}{' and none of ' * bool(before)}{', '.join(before)}"
 
 
-def telling_numbers(layout: Layout, columns: FloatArray, records: IntArray) -> Held:
-    """The numbers that tell most of some record where any entry may hold them."""
-    flat = columns.ravel()
-    tokens, who = as_they_are(flat), np.tile(records, len(columns))
-    known, _, top, rest = counted(tokens, who)
+def telling_numbers(layout: Layout, places: Sequence[int], columns: FloatArray, records: IntArray) -> Held:
+    """The numbers that tell most of some record where any of some columns may hold them."""
+    some = columns[list(places)]
+    known, _, top, rest = counted(as_they_are(some.ravel()), np.tile(records, len(some)))
     evidence = top * np.log((top + 0.5) / (rest + 0.5))
     best = np.argsort(-evidence, kind="stable")[:MOST_TELLING]
-    return Held(layout, known[best].view(np.float64) if known.size else np.zeros(0))
+    return Held(layout, places, known[best].view(np.float64) if known.size else np.zeros(0))
 
 
 def as_they_are(column: FloatArray) -> IntArray:
@@ -209,8 +207,8 @@ class Repeats(View):
 
     def words(self, token: int, example: Any) -> str:
         if token == 0:
-            return "no two entries of the output are equal"
-        return f"{token} entr{'y' if token == 1 else 'ies'} of the output repeat{'s' * (token == 1)} another"
+            return f"the output has {self.layout.length} entries, no two of them equal,"
+        return f"of the {self.layout.length} entries of the output {token} repeat{'s' * (token == 1)} another"
 
 
 def _entry_words(bins: Bins, place: int, entry: Any) -> str:

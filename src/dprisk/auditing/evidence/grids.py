@@ -83,7 +83,7 @@ class Bit(View):
     def tokens(self, seen: Seen) -> IntArray:
         if seen.outputs.dtype.kind not in "iu":
             return np.full(len(seen), NOTHING)
-        return bit_of(seen.outputs if self.entry is WHOLE else self.entry.column(seen), self.place)
+        return bit_of(seen.outputs if self.entry is WHOLE else self.entry.numbers(seen), self.place)
 
     def words(self, token: int, example: Any) -> str:
         return f"the bit of 2^{self.place} of {self.entry.name} is {token}"
@@ -91,7 +91,8 @@ class Bit(View):
 
 def bit_of(outputs: AnyArray, place: int) -> IntArray:
     """One bit of whole numbers, 0 or 1: that of 2^place."""
-    return np.asarray(outputs.astype(np.int64) >> place & 1)
+    whole = np.where(np.isfinite(outputs), outputs, 0).astype(np.int64) if outputs.dtype.kind == "f" else outputs
+    return np.asarray(whole.astype(np.int64) >> place & 1)
 
 
 def remainders(numbers: FloatArray) -> IntArray:

@@ -6,56 +6,64 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from dprisk.auditing.code.outputs import digests
-from dprisk.auditing.evidence.numbers import NUMERAL, columns_of, is_number, leaves, numbers_in
+from dprisk.auditing.code.outputs import as_objects, digests
+from dprisk.auditing.evidence.numbers import NUMERAL, OTHER_NUMBERS, columns_of, is_number, leaves, numbers_in
 from dprisk.types import AnyArray, FloatArray
 
+EXACT = 2**53  # beyond which floats do not hold every whole number
 BEYOND = 2.0**960  # more than numbers are, where entries that are none have their places
 CHARACTERS = 16  # of a text that are looked at one by one, from either end
-MOST_TEXTS, MOST_NUMBERS = 8, 512  # entries that are taken apart further, and numbers in one of them
+MOST_TEXTS, MOST_NUMBERS = 4, 512  # entries that are taken apart further, and numbers in one of them
+UNITS = {bytes: "byte", int: "hexadecimal digit"}
 SAMPLE, FEW_TEXTS = 200, 32  # outputs by which that is decided, and different texts among them that are few
 
 
 @dataclass(frozen=True)
 class Text:
-    """An entry that is a text: at which place, and how many numbers are read in it; if none, its characters are."""
+    """An entry that is a text: at which place, how many numbers are read in it, and what its characters are called."""
 
     place: int
-    numbers: int
+    numbers: int = 0
+    unit: str = "character"
 
     @property
     def names(self) -> list[str]:
         """What its columns are, to be followed by the name of the entry."""
-        ends = [f"character {place + 1} of" for place in range(CHARACTERS)]
-        ends += [f"character {place + 1} from the end of" for place in range(CHARACTERS)]
-        return ["the wording, with # for each number, of", "the length of"] + (
-            [f"number {place + 1} in" for place in range(self.numbers)] if self.numbers else ends
-        )
+        ends = [f"{self.unit} {place + 1}" for place in range(CHARACTERS)]
+        return [
+            "the wording, with # for each number, of",
+            f"the number of {self.unit}s of",
+            *(f"number {place + 1} of {self.numbers} in" for place in range(self.numbers)),
+            *(f"{end} of" for end in ends),
+            *(f"{end} from the end of" for end in ends),
+        ]
 
     def pieces(self, text: str) -> list[Any]:
-        """What stands in its columns: the wording without numbers, the length, and numbers or characters."""
-        told = [NUMERAL.sub("#", text), len(text)]
-        if self.numbers:
-            numbers = numbers_in(text)
-            return [*told, *(numbers if len(numbers) == self.numbers else [math.nan] * self.numbers)]
+        """What stands in its columns: the wording, the length, numbers if they are so many, and characters."""
         first, last = text[:CHARACTERS], text[: -CHARACTERS - 1 : -1]
-        return [*told, *first.ljust(CHARACTERS, "\0"), *last.ljust(CHARACTERS, "\0")]
+        ends = [*first.ljust(CHARACTERS, "\0"), *last.ljust(CHARACTERS, "\0")]
+        return [NUMERAL.sub("#", text), len(text), *self._read(text), *ends]
 
     def columns(self, texts: list[str]) -> FloatArray:
         """The same of many texts as numbers, a row for each piece; not a number where there is none."""
-        told = [_as_column([NUMERAL.sub("#", text) for text in texts]), np.array(list(map(len, texts)), dtype=float)]
-        if self.numbers:
-            found = [numbers_in(text) for text in texts]
-            nothing = (math.nan,) * self.numbers
-            rows = [numbers if len(numbers) == self.numbers else nothing for numbers in found]
-            return np.vstack([*told, np.array(rows, dtype=float).reshape(len(texts), self.numbers).T])
-        ends = [_characters([text[:CHARACTERS] for text in texts])]
-        ends += [_characters([text[: -CHARACTERS - 1 : -1] for text in texts])]
-        return np.vstack([*told, *ends])
+        wording = _as_column([NUMERAL.sub("#", text) for text in texts])
+        lengths = np.array(list(map(len, texts)), dtype=float)
+        numbers = np.array(list(map(self._read, texts)), dtype=float).reshape(len(texts), self.numbers).T
+        first = _characters([text[:CHARACTERS] for text in texts])
+        last = _characters([text[: -CHARACTERS - 1 : -1] for text in texts])
+        return np.vstack([wording, lengths, numbers, first, last])
+
+    def _read(self, text: str) -> tuple[Any, ...]:
+        """The numbers of a text that has as many as most."""
+        if self.numbers == 0:
+            return ()
+        numbers = numbers_in(text)
+        return numbers if len(numbers) == self.numbers else (math.nan,) * self.numbers
 
 
 @dataclass(frozen=True)
@@ -70,6 +78,15 @@ class Layout:
         """How many columns there are."""
         return self.length + sum(len(text.names) for text in self.texts)
 
+    @property
+    def number_places(self) -> list[int]:
+        """The columns that may hold numbers of the outputs: entries, and numbers in texts."""
+        places, start = list(range(self.length)), self.length
+        for text in self.texts:
+            places += range(start + 2, start + 2 + text.numbers)
+            start += len(text.names)
+        return places
+
     def pieces(self, example: Any) -> list[Any]:
         """What one output has in each column."""
         if isinstance(example, np.ndarray):
@@ -83,22 +100,33 @@ class Layout:
 
         What is no number stands beyond all that are, in a place of its own (`numbers_only` leaves it out).
         """
-        if outputs.dtype.kind in "biuf":
+        if outputs.dtype.kind in "biuf" and not _too_large(outputs):
             columns = columns_of(outputs) if outputs.ndim > 1 else np.zeros((0, len(outputs)))
             fits = len(columns) == self.size
             return np.asarray(columns, dtype=float) if fits else np.full((self.size, len(outputs)), np.nan)
-        found = np.full((self.size, len(outputs)), np.nan)
-        held = [entries_in(value) for value in outputs.tolist()]
+        objects = outputs if outputs.dtype.kind == "O" else as_objects(outputs.tolist())
+        held = [entries_in(value) for value in objects.tolist()]
         usual = [place for place, value in enumerate(held) if len(value) == self.length]
-        for row, column in zip(found, zip(*[held[place] for place in usual], strict=True), strict=False):
-            row[usual] = _as_column(list(column))
+        found = np.full((self.size, len(outputs)), np.nan)
+        found[:, usual] = self._columns_of([held[place] for place in usual])
+        return found
+
+    def _columns_of(self, rows: list[tuple[Any, ...]]) -> FloatArray:
+        """The same of outputs all of which have as many entries."""
+        found = np.full((self.size, len(rows)), np.nan)
+        for row, column in zip(found, zip(*rows, strict=True), strict=False):
+            row[:] = _as_column(list(column))
         start = self.length
         for text in self.texts:
-            rows, told = slice(start, start + len(text.names)), [_as_text(held[place][text.place]) for place in usual]
-            mine = [place for place, words in zip(usual, told, strict=True) if words is not None]
-            found[rows, mine] = text.columns([words for words in told if words is not None])
-            start = rows.stop
+            told = {place: words for place, row in enumerate(rows) if (words := _as_text(row[text.place])) is not None}
+            found[start : start + len(text.names), list(told)] = text.columns(list(told.values()))
+            start += len(text.names)
         return found
+
+
+def _too_large(outputs: AnyArray) -> bool:
+    """Whether some are whole numbers that floats do not tell apart."""
+    return outputs.dtype.kind in "iu" and outputs.size > 0 and max(int(outputs.max()), -int(outputs.min())) > EXACT
 
 
 def layout_of(outputs: AnyArray) -> Layout | None:
@@ -121,7 +149,8 @@ def _texts(some: Sequence[Sequence[Any]]) -> Iterator[Text]:
     told = [(place, [words for words in column if words is not None]) for place, column in texts]
     for place, words in [(place, words) for place, words in told if 2 * len(words) > len(some)][:MOST_TEXTS]:
         numbers, count = Counter(len(numbers_in(text)) for text in words).most_common(1)[0]
-        yield Text(place, numbers if 2 * count > len(words) and numbers <= MOST_NUMBERS else 0)
+        unit = UNITS.get(type(some[0][place]), "character")
+        yield Text(place, numbers if 2 * count > len(words) and numbers <= MOST_NUMBERS else 0, unit)
 
 
 def entries_in(output: Any) -> tuple[Any, ...]:
@@ -132,13 +161,14 @@ def entries_in(output: Any) -> tuple[Any, ...]:
 
 
 def _as_text(value: Any) -> str | None:
-    """Text, bytes and very large whole numbers as text; None of others."""
+    """Text, bytes, decimals, dates and very large whole numbers as text; None of others."""
     if isinstance(value, str):
         return value
     if isinstance(value, bytes):
         return value.decode("latin-1")
-    is_large = type(value) is int and not -(2**63) <= value < 2**63
-    return f"{value:x}" if is_large else None
+    if type(value) in OTHER_NUMBERS and not isinstance(value, Fraction):
+        return str(value)
+    return f"{value:x}" if type(value) is int and abs(value) > EXACT else None
 
 
 def numbers_only(columns: FloatArray) -> FloatArray:
@@ -150,12 +180,17 @@ def _as_column(values: list[Any]) -> FloatArray:
     """Numbers as they are; anything else beyond them, at a place that depends on how it is written alone."""
     if set(map(type, values)) == {float}:
         return np.array(values)
-    is_told = [isinstance(value, bool) or is_number(value) for value in values]
+    is_told = [isinstance(value, bool) or (is_number(value) and _is_exact(value)) for value in values]
     column = np.array([float(value) if told else math.nan for value, told in zip(values, is_told, strict=True)])
     others = [place for place, told in enumerate(is_told) if not told]
     if others:
         column[others] = (digests([values[place] for place in others]) >> 24) * BEYOND
     return column
+
+
+def _is_exact(value: Any) -> bool:
+    """Whether a float holds this number as it is."""
+    return not isinstance(value, int) or abs(value) <= EXACT
 
 
 def _characters(texts: list[str]) -> FloatArray:

@@ -21,7 +21,7 @@ from dprisk.errors import TargetError, fail
 from dprisk.types import AnyArray, FloatArray
 
 POWER = r"(?:[eE][-+]?\d+)?"
-NUMERAL = re.compile(rf"(?<![\w.])[-+]?(?:\d{{0,18}}\.\d+{POWER}|\d{{1,18}}{POWER}(?![\w.]))")  # and no part of a name
+NUMERAL = re.compile(rf"(?<![\w.])[-+]?(?:\d{{0,15}}\.\d+{POWER}|\d{{1,15}}{POWER}(?![\w.]))")  # and no part of a name
 
 
 def _moment(when: datetime) -> tuple[float]:

@@ -21,6 +21,7 @@ from dprisk.auditing.evidence.places import MIXING
 from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
 
 FEW_BITS, ROWS = 32, 1 << 61  # entries that are True or False, which make one whole number together, counted from here
+MOST_DEEP = 32  # lists in lists that are an array
 MANY = 3  # odd entries of a row, beyond which they are not counted
 WIDER = 1 << 20  # more than any sum of counts of odd entries
 USUAL = "a float other than 0"
@@ -48,10 +49,10 @@ class Seen:
         return np.asarray(self._once(type(view), lambda: self._looked_at(view)))
 
     def _fitted(self, view: View) -> IntArray:
-        for seen, places in ((self, slice(None)), *([self._among] if self._among is not None else [])):
-            if seen._last is not None and seen._last[0] is view:
-                return np.asarray(seen._last[1][places])
-        self._last = (view, view.tokens(self))
+        if self._last is None or self._last[0] is not view:
+            others, places = self._among or (self, slice(None))
+            known = others._last[1][places] if others._last is not None and others._last[0] is view else None
+            self._last = view, view.tokens(self) if known is None else known
         return self._last[1]
 
     def _looked_at(self, view: View) -> IntArray:
@@ -224,7 +225,7 @@ def _row_of(value: tuple[Any, ...]) -> str:
             return "O"
         first = kind
     shape = None if first is None else _shape_of(value)
-    return "O" if shape is None else f"{first} {shape}"
+    return "O" if shape is None or len(shape) > MOST_DEEP else f"{first} {shape}"
 
 
 def _in_turn(value: tuple[Any, ...]) -> Iterator[Any]:
@@ -287,7 +288,9 @@ def form_of(value: Any) -> str:
     if isinstance(value, tuple) and _array_kind(value).startswith("f"):
         return _row_form(np.array(value))
     if isinstance(value, tuple):
-        kinds = sorted({_kind_of(part) for part in value})
+        nested = any(isinstance(part, tuple) for part in value)
+        kinds = list(map(_kind_of, value)) if nested else sorted(set(map(_kind_of, value)))
+        kinds = kinds if len(set(kinds)) > 1 else kinds[:1]
         each = "each " if len(kinds) == 1 < len(value) else ""
         inside = f" ({each}{', '.join(kinds)})" if kinds else ""
         return f"has {len(value)} entr{'y' if len(value) == 1 else 'ies'}{inside}"
@@ -318,7 +321,7 @@ def _kind_of(value: Any) -> str:
     if isinstance(value, bool | np.bool_):
         return "True or False"
     if isinstance(value, tuple):
-        return "nested"
+        return f"{len(value)} entries"
     return "a whole number" if isinstance(value, int | np.integer) else f"of type {type(value).__name__}"
 
 
