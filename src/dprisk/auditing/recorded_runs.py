@@ -39,8 +39,9 @@ def audit_recorded(runs: Recorded, claim: float | Guarantee, *, alpha: float = 0
     codes, outputs, rng = runs.records, runs.outputs, block_generator(terms.seed, -1)
     require_outputs(outputs)
     require(np.unique(codes).size >= 2, "An audit needs recorded runs of at least two records.")
+    taken_apart = layout_of(outputs)
     require(
-        layout_of(outputs) is not None
+        (taken_apart is not None and taken_apart.length == 1)  # one text, and no number of a row beside it
         or outputs.dtype.kind in "biuf"
         or len(set(map(repr, outputs.tolist()))) < len(outputs),
         f"No two outputs in {runs.name} are alike, so nothing can be learned from them; leave out columns that are no "

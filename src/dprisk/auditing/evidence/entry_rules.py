@@ -135,7 +135,8 @@ def rules_for_entries(layout: Layout, past: Past, bar: Bar, low_bits: bool) -> d
     held = _Held(layout, past, bar)
     found = _about_one(held) | _of_sums(held) | _of_two(held)
     if not held.are_bits:
-        found |= _of_one_as_it_is(held) | _of_one_on_a_grid(held, low_bits) | _of_all(held) | _of_a_difference(held)
+        found |= _of_one_as_it_is(held) | _of_one_on_a_grid(held, low_bits) | _of_one_bit(held)
+        found |= _of_all(held) | _of_a_difference(held)
     repeats = Repeats(layout)
     if layout.length > 1 and np.median(repeats.tokens(past.seen.take(slice(TRIED)))) == 0:
         found["equal entries"] = held.clear_or_alone(repeats)
@@ -193,12 +194,18 @@ def _of_one_on_a_grid(held: _Held, low_bits: bool) -> dict[str, Rule]:
     if many := [place for place, row in enumerate(some) if are_many(row)]:
         best = held.best((place, remainders(some[place])) for place in many)
         found["remainder of one entry"] = held.clear_or_alone(Remainder(held.named[many[0] if best is None else best]))
-    if held.past.seen.outputs.dtype.kind in "iu":
-        most = ENTRY_BITS if len(some) * MANY_BITS > MOST_BITS else MANY_BITS
-        bits = ((place, bit) for place in range(len(some)) for bit in range(most))
-        place, bit = held.best(((place, bit), bit_of(some[place], bit)) for place, bit in bits) or (0, 0)
-        found["bit of one entry"] = held.looked_up(Bit(bit, held.named[place]), graded=False)
     return found
+
+
+def _of_one_bit(held: _Held) -> dict[str, Rule]:
+    """One bit of one entry, where all are whole numbers."""
+    if held.past.seen.outputs.dtype.kind not in "iu":
+        return {}
+    some = held.numbers[:, held.tried]
+    most = ENTRY_BITS if len(some) * MANY_BITS > MOST_BITS else MANY_BITS
+    bits = ((place, bit) for place in range(len(some)) for bit in range(most))
+    place, bit = held.best(((place, bit), bit_of(some[place], bit)) for place, bit in bits) or (0, 0)
+    return {"bit of one entry": held.looked_up(Bit(bit, held.named[place]), graded=False)}
 
 
 def _of_all(held: _Held) -> dict[str, Rule]:

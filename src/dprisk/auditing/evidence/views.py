@@ -288,17 +288,21 @@ def form_of(value: Any) -> str:
     if isinstance(value, tuple) and _array_kind(value).startswith("f"):
         return _row_form(np.array(value))
     if isinstance(value, tuple):
-        nested = any(isinstance(part, tuple) for part in value)
-        kinds = list(map(_kind_of, value)) if nested else sorted(set(map(_kind_of, value)))
-        kinds = kinds if len(set(kinds)) > 1 else kinds[:1]
-        each = "each " if len(kinds) == 1 < len(value) else ""
-        inside = f" ({each}{', '.join(kinds)})" if kinds else ""
-        return f"has {len(value)} entr{'y' if len(value) == 1 else 'ies'}{inside}"
+        return f"has {len(value)} entr{'y' if len(value) == 1 else 'ies'}{_kinds_in(value)}"
     if isinstance(value, str | bytes):
         return f"has {len(value)} {'character' if isinstance(value, str) else 'byte'}{'s' * (len(value) != 1)}"
     if isinstance(value, frozenset):
         return f"is a set of {len(value)}"
     return f"is {_kind_of(type(value)(1) if _is_zero(value) else value)}"  # by itself zero is a number like any other
+
+
+def _kinds_in(value: tuple[Any, ...]) -> str:
+    """What kinds of entries there are; one after the other where some are lists themselves."""
+    nested = any(isinstance(part, tuple) for part in value)
+    kinds = list(map(_kind_of, value)) if nested else sorted(set(map(_kind_of, value)))
+    if len(set(kinds)) == 1:
+        return f" ({'each ' * (len(value) > 1)}{kinds[0]})"
+    return f" ({', '.join(kinds)})" if kinds else ""
 
 
 def _is_zero(value: Any) -> bool:
