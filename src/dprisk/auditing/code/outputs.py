@@ -232,6 +232,8 @@ def are_simple(entries: Iterable[Any]) -> bool:
 
 def can_change(value: Any) -> bool:
     """Whether somebody may write into it: what is counted by its contents stays as it is."""
+    if is_simple(value):
+        return False
     try:
         hash(value)
     except TypeError:
