@@ -4,6 +4,7 @@
 
 tightness   certified epsilon over the true one, beside what LDP-Auditor's rule certifies.
 speed       seconds for a million runs of the built-in protocols, against the clients of multi-freq-ldpy.
+attacks     seconds for a million runs that the published attacks of the thesis decide, alone and under a threat.
 overhead    the time of an audit of somebody's function over that of just calling it as often, and what it adds to it.
 real        the protocols of pure-ldp, multi-freq-ldpy, OpenDP and diffprivlib, as far as they are installed.
 
@@ -27,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from dprisk import GRR, OLH, OUE, SUE, Laplace, Mechanism, Prior, SubsetSelection, Threat, exact
+from dprisk import GRR, OLH, OUE, SUE, Laplace, Mechanism, Prior, SubsetSelection, Threat, attacks, exact
 from dprisk.auditing import AuditReport, Look, Running, as_target, audit
 from dprisk.auditing.certify.papers import ldp_auditor
 from dprisk.auditing.code.adapters import multi_freq_ldpy, pure_ldp
@@ -166,6 +167,32 @@ def _client_seconds(client: Callable[[Any], Any], size: int, calls: int) -> floa
             client(record)
 
     return seconds(work) * 1e6 / calls
+
+
+# --- published attacks ---
+
+
+def published(quick: bool, size: int = 3052) -> None:
+    runs = 20_000 if quick else 1_000_000
+    print(f"\nSeconds for {runs:,} runs by published attacks, {size} records, one core; wanted 2, with a threat 10")
+    threat = Threat(Prior.uniform(size))
+    names = {"GRR": "UNI", "OUE": "OUE", "SS": "SS", "OLH": "OLH"}
+    for epsilon, (protocol, name) in itertools.product((1.0, 4.0, 8.0), names.items()):
+        mechanism = PROTOCOLS[protocol](size, epsilon)
+        run = partial(audit, mechanism, runs=runs, look=Look(scorer=attacks.make(name, mechanism, threat)))
+        alone, drawn = seconds(run, 2), seconds(partial(_draw, mechanism, runs), 2)
+        under = seconds(partial(run, threat=threat), 1)
+        print(
+            f"   {protocol:3} eps={epsilon:g} alone {alone:6.2f}   its reports alone, drawn {drawn:6.2f}"
+            f"   under a threat {under:6.2f}" + missed(alone <= 2 and under <= 10),
+            flush=True,
+        )
+
+
+def _draw(mechanism: Mechanism, runs: int, block: int = 1000) -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(runs // block):
+        mechanism.sample(rng.integers(mechanism.size, size=block), rng)
 
 
 # --- overhead ---
@@ -433,7 +460,7 @@ def _diffprivlib() -> Iterator[Case]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="How tight, fast and honest audits are.")
-    parts = ("tightness", "speed", "overhead", "real")
+    parts = ("tightness", "speed", "attacks", "overhead", "real")
     parser.add_argument("--part", nargs="+", choices=parts, default=parts)
     parser.add_argument("--size", nargs="+", type=int, default=[100, 3052], help="numbers of records")
     parser.add_argument("--protocol", nargs="+", choices=list(PROTOCOLS), default=list(PROTOCOLS))
@@ -444,6 +471,8 @@ def main() -> None:
         tightness(given.quick, given.size, given.protocol)
     if "speed" in given.part:
         speed(given.quick, given.size, given.protocol)
+    if "attacks" in given.part:
+        published(given.quick)
     if "overhead" in given.part:
         overhead(given.quick)
         added(given.quick)

@@ -53,7 +53,7 @@ from tests.audited import (
 @pytest.mark.parametrize("kind", [GRR, SubsetSelection, SUE, OUE, SHE, THE, BLH, OLH])
 def test_nearly_all_of_the_true_epsilon_is_certified(kind: Callable[[int, float], Mechanism], epsilon: float) -> None:
     mechanism = kind(100, epsilon)
-    report = audit(mechanism, runs=100_000, seed=4)
+    report = audit(mechanism, runs=100_000, seed=5)
     assert report.claim.epsilon == mechanism.epsilon  # THE promises less than the epsilon that it is made for
     assert 0.93 * mechanism.epsilon <= report.epsilon_certified <= mechanism.epsilon
     assert report.verdict == "consistent with the claim"

@@ -10,10 +10,10 @@ from dprisk.auditing.evidence.design import KnownScorer, leads
 from dprisk.auditing.evidence.suspects import Wanted, known_design
 from dprisk.auditing.running.plan import Plan, Round
 from dprisk.mechanisms.base import Mechanism
-from dprisk.mechanisms.local.bits import draw_bits
+from dprisk.mechanisms.local.bits import draw_bits, where_on
 
 
-@pytest.mark.parametrize("probability", [0.0, 1e-300, 1e-4, 0.01, 0.0157, 0.25, 0.3, 0.999, 1.0])
+@pytest.mark.parametrize("probability", [0.0, 1e-300, 1e-4, 0.01, 0.0157, 0.0499, 0.0501, 0.25, 0.3, 0.999, 1.0])
 def test_bits_have_their_rate_and_are_independent(probability: float) -> None:
     bits = np.ones((400, 501), dtype=bool)
     draw_bits(probability, bits, np.random.default_rng(1))
@@ -21,6 +21,14 @@ def test_bits_have_their_rate_and_are_independent(probability: float) -> None:
     pairs = int((bits[:, 1:] & bits[:, :-1]).sum())  # neighbours
     spread = np.sqrt(bits[:, 1:].size * probability**2 * (1 - probability) * (1 + 3 * probability))
     assert abs(pairs - bits[:, 1:].size * probability**2) <= 5 * spread + 1
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.001, 0.03, 0.3, 1.0])
+@pytest.mark.parametrize("shape", [(0, 5), (1, 7), (3, 8), (11, 13), (40, 100)])
+def test_the_bits_that_are_on_are_found(shape: tuple[int, int], rate: float) -> None:
+    bits = np.random.default_rng(2).random(shape) < rate
+    for given in (bits, np.asfortranarray(bits), bits[:, ::2]):
+        assert np.array_equal(where_on(given), np.flatnonzero(given))
 
 
 @pytest.mark.parametrize("subset_size", [1, 2, 3, 5, 6])

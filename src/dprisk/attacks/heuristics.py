@@ -21,6 +21,7 @@ from dprisk.exact import solve
 from dprisk.exact.optimum import Optimum, sums_by_group
 from dprisk.mechanisms import GRR, SHE, THE, ConcreteHashing, Mechanism, OnAttribute, SetProtocol
 from dprisk.mechanisms.combined import number_of
+from dprisk.mechanisms.local.bits import where_on
 from dprisk.tables import as_floats
 from dprisk.threat.prior import Prior
 from dprisk.threat.success import Attributes
@@ -291,13 +292,13 @@ class AboveThreshold:
 def one_of(candidates: BoolArray, rng: np.random.Generator) -> IntArray:
     """A random candidate (column) of each row, any column where a row has none."""
     rows, columns = candidates.shape
-    which, times = rng.random(rows), np.count_nonzero(candidates, axis=1)
+    which, on = rng.random(rows), where_on(candidates)
+    starts = np.searchsorted(on, np.arange(rows + 1) * columns)
+    times = np.diff(starts)
     some = times > 0
+    chosen = starts[:-1] + np.minimum((which * times).astype(np.int64), times - 1)
     found: IntArray = (which * columns).astype(np.int64)
-    if some.any():
-        starts = np.cumsum(times) - times
-        chosen = starts[some] + np.minimum((which * times).astype(np.int64), times - 1)[some]
-        found[some] = np.flatnonzero(candidates)[chosen] % columns
+    found[some] = on[chosen[some]] % columns
     return found
 
 

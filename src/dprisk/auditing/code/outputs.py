@@ -27,7 +27,7 @@ _SIMPLE = frozenset({bool, int, float, complex, str, bytes, type(None)})  # whic
 _EXACT = _SIMPLE - {float, int}  # which are written in one way
 _LABELLED = (np.ma.MaskedArray, np.recarray)  # arrays of which the entries do not tell all
 NUMBER = (bool, int, float, np.bool_, np.integer, np.floating)
-_DTYPE = attrgetter("dtype")
+_DTYPE, _NDIM = attrgetter("dtype"), attrgetter("ndim")
 _HEAD = len(marshal.dumps([], 2))
 HARDLY = 0.9  # of outputs that are seen once, beyond which comparing whole ones tells nothing
 BRIEFLY = reprlib.Repr()
@@ -111,11 +111,7 @@ def _plain(values: list[Any], kinds: set[type]) -> AnyArray | None:
 def _even_rows(values: list[Any], kinds: set[type]) -> AnyArray | None:
     """What `_rows` gives, quicker, of arrays of one shape, or of lists of Python's numbers; None of others."""
     if kinds == {np.ndarray}:
-        if len(set(map(_DTYPE, values))) > 1:
-            return None
-        with contextlib.suppress(ValueError):  # unequal shapes
-            stacked = np.asarray(values)
-            return stacked if stacked.dtype.kind in "biuf" else None
+        return _stacked(values)
     if kinds != {list}:
         return None
     if (bits := _bits(values)) is not None:
@@ -127,6 +123,19 @@ def _even_rows(values: list[Any], kinds: set[type]) -> AnyArray | None:
         entries += row
     flat = _plain(entries, set(map(type, entries)))
     return None if flat is None else flat.reshape(len(values), -1)
+
+
+def _stacked(arrays: list[Any]) -> AnyArray | None:
+    """Arrays of numbers of one type and shape, one after the other; None of others."""
+    dtype, shape = arrays[0].dtype, arrays[0].shape
+    if dtype.kind not in "biuf" or any(len(set(map(part, arrays))) > 1 for part in (_DTYPE, _NDIM)):
+        return None
+    if len(shape) == 1 and len(set(map(len, arrays))) == 1:
+        with contextlib.suppress(TypeError, ValueError):  # what does not lie in one piece, and nothing
+            return np.frombuffer(b"".join(arrays), dtype).reshape(-1, *shape)
+    with contextlib.suppress(ValueError):  # unequal shapes
+        return np.asarray(arrays)
+    return None
 
 
 def _bits(values: list[list[Any]]) -> AnyArray | None:

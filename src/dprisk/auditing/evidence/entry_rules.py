@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, combinations
+from itertools import combinations
 from typing import TypeVar
 
 import numpy as np
@@ -119,6 +119,12 @@ class _Held:
         """The runs on which entries are tried: the fewer, the more entries there are."""
         return slice(min(TRIED, max(FEWEST_TRIED, MOST_CELLS // self.layout.size)))
 
+    @cached_property
+    def about(self) -> list[IntArray]:
+        """About how large each entry was in those runs."""
+        some = self.columns[:, self.tried]
+        return [column.astype(np.int64) if self.are_bits else Bins(column, PAIR_BINS).places(column) for column in some]
+
     def best(self, tokens: Iterable[tuple[T, IntArray]]) -> T | None:
         """By which way of looking at those runs most of them would be answered on."""
         return most_answered(tokens, self.past.records[self.tried], self.bar, strictly=True)
@@ -168,9 +174,8 @@ def most_answered(
 
 def _about_one(held: _Held) -> dict[str, Rule]:
     """One entry, by about how large it is."""
-    some = held.columns[:, held.tried]
-    best = held.best((place, Bins(column, PAIR_BINS).places(column)) for place, column in enumerate(some))
-    place = shifted(some, held.past.records[held.tried]) if best is None else best
+    best = held.best(enumerate(held.about))
+    place = shifted(held.columns[:, held.tried], held.past.records[held.tried]) if best is None else best
     return {"one entry": held.looked_up(OneColumn(held.named[place], held.columns[place], FEW_BINS), graded=False)}
 
 
@@ -238,13 +243,11 @@ def _of_sums(held: _Held) -> dict[str, Rule]:
 
 def _of_two(held: _Held) -> dict[str, Rule]:
     """Two entries together, each by about how large it is."""
-    some, records = held.columns[:, :TRIED], held.past.records[:TRIED]
     pairs = _pairs(held)
     if not pairs:
         return {}
-    places = {place: Bins(some[place], PAIR_BINS).places(some[place]) for place in {*chain.from_iterable(pairs)}}
-    tried = ((pair, paired(places[pair[0]], places[pair[1]])) for pair in pairs)
-    one, two = most_answered(tried, records, held.bar) or pairs[0]
+    tried = ((pair, paired(held.about[pair[0]], held.about[pair[1]])) for pair in pairs)
+    one, two = most_answered(tried, held.past.records[held.tried], held.bar) or pairs[0]
     both = TwoColumns((held.named[one], held.named[two]), (held.columns[one], held.columns[two]), PAIR_BINS)
     return {"two entries": held.looked_up(both)}
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from dprisk.types import BoolArray, IntArray
 
-SAMPLE_CELLS = 1 << 19  # sets are drawn in blocks that stay in the cache
-SPARSE = 1 / 64  # rate of bits below which those that are on are drawn one by one
+SAMPLE_CELLS = 1 << 19  # bits are drawn in blocks that stay in the cache
+SPARSE = 1 / 20  # rate of bits below which those that are on are drawn one by one
 
 
 def draw_subsets(size: int, own: IntArray, truth: BoolArray, others: IntArray, rng: np.random.Generator) -> BoolArray:
@@ -21,26 +21,22 @@ def draw_subsets(size: int, own: IntArray, truth: BoolArray, others: IntArray, r
     few = np.where(large, size - 1 - others, others)
     mean = float(few.mean()) if few.size else 0.0
     rate = max(0.0, mean - 2 * math.sqrt(mean * (1 - mean / size))) / size
-    member = np.empty((own.size, size), dtype=bool)
-    step = max(1, SAMPLE_CELLS // size)
-    for start in range(0, own.size, step):
-        part = slice(start, start + step)
-        _choose_others(rate, own[part], few[part], member[part], rng)
+    member = draw_rows(rate, own.size, size, rng)
+    _choose_others(own, few, member, rng)
     if large.any():
         np.not_equal(member, large[:, None], out=member)
     member[np.arange(own.size), own] = truth
     return member
 
 
-def _choose_others(rate: float, own: IntArray, wanted: IntArray, member: BoolArray, rng: np.random.Generator) -> None:
-    """Fill each row of `member` with a uniform set of as many as wanted, not its own.
+def _choose_others(own: IntArray, wanted: IntArray, member: BoolArray, rng: np.random.Generator) -> None:
+    """Make each row of `member`, independent bits, a uniform set of as many as wanted, not its own.
 
     Independent bits, brought to the wanted number by adding random ones, are a uniform subset: no step tells one of
     the others from another. Their rate should be two standard deviations low; rows that still get too many start from
     nothing. As many are added at once as a row lacks; those drawn twice or in vain change nothing.
     """
     size = member.shape[1]
-    draw_bits(rate, member, rng)
     member[np.arange(own.size), own] = False
     lack = wanted - _row_counts(member)
     over = np.flatnonzero(lack < 0)
@@ -51,10 +47,19 @@ def _choose_others(rate: float, own: IntArray, wanted: IntArray, member: BoolArr
         pick = rng.integers(size - 1, size=row.size)
         pick += pick >= own[row]
         pick += row * size
-        again = rows[lack[rows] > 1]  # there one may have been drawn twice
-        lack[row[~cells[pick]]] = 0
-        cells[pick] = True
-        lack[again] = wanted[again] - _row_counts(member[again])
+        fresh = np.sort(pick[~cells[pick]])
+        added = fresh[np.diff(fresh, prepend=-1) > 0]
+        cells[added] = True
+        lack -= np.bincount(added // size, minlength=lack.size)
+
+
+def draw_rows(probability: float, rows: int, size: int, rng: np.random.Generator) -> BoolArray:
+    """Rows of independent bits."""
+    bits = np.empty((rows, size), dtype=bool)
+    step = max(1, SAMPLE_CELLS // size)
+    for start in range(0, rows, step):
+        draw_bits(probability, bits[start : start + step], rng)
+    return bits
 
 
 def draw_bits(probability: float, out: BoolArray, rng: np.random.Generator) -> None:
@@ -76,8 +81,22 @@ def draw_bits(probability: float, out: BoolArray, rng: np.random.Generator) -> N
     byte = rng.integers(1 << 64, size=-(-flat.size // 8), dtype=np.uint64).astype("<u8", copy=False).view(np.uint8)
     byte = byte[: flat.size]
     np.less(byte, digits, out=flat)
-    tie = np.flatnonzero(byte == digits)
+    tie = where_on(byte == digits)
     flat[tie] = rng.random(tie.size) < probability * 256 - digits
+
+
+def where_on(bits: BoolArray) -> IntArray:
+    """Where bits are on, as `np.flatnonzero` has it, quicker where few are: most words hold none."""
+    flat = np.ascontiguousarray(bits).reshape(-1)
+    whole = flat.size >> 3 << 3
+    words = flat[:whole].view(np.uint64)  # eight bits, a byte each, that are looked at together
+    some = words != 0
+    if 4 * np.count_nonzero(some) > some.size:
+        return np.flatnonzero(flat)
+    word = np.flatnonzero(some)
+    within = np.flatnonzero(words[word].view(bool))
+    found = (word[within >> 3] << 3) + (within & 7)
+    return np.concatenate([found, whole + np.flatnonzero(flat[whole:])])
 
 
 def _rare(probability: float, flat: BoolArray, rng: np.random.Generator) -> None:

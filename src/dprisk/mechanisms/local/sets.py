@@ -27,7 +27,7 @@ from dprisk.errors import MechanismError, as_epsilon, as_size, as_whole
 from dprisk.guarantees import Guarantee, PureDP, TradeOff
 from dprisk.mechanisms.base import Mechanism
 from dprisk.mechanisms.by_epsilon import ByEpsilon
-from dprisk.mechanisms.local.bits import draw_subsets
+from dprisk.mechanisms.local.bits import draw_subsets, where_on
 from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
 from dprisk.values import Parameter
 
@@ -146,7 +146,7 @@ class Rows(SetProtocol):
             return member.argmax(axis=1), np.where(np.count_nonzero(member, axis=1) == 1, self.epsilon, 0.0)
         place = np.full(self.size, -1)
         place[records] = np.arange(records.size)
-        row, column = np.divmod(np.flatnonzero(sets), self.size)
+        row, column = np.divmod(where_on(sets), self.size)
         found = place[column]
         row, found = row[found >= 0], found[found >= 0]
         best = np.zeros(len(sets), dtype=np.int64)

@@ -14,7 +14,7 @@ import scipy
 from dprisk.errors import MechanismError, as_epsilon, as_number, as_size, require
 from dprisk.mechanisms.base import Mechanism
 from dprisk.mechanisms.by_epsilon import ByEpsilon
-from dprisk.mechanisms.local.bits import SAMPLE_CELLS, draw_bits
+from dprisk.mechanisms.local.bits import draw_rows
 from dprisk.mechanisms.local.sets import AnyRow
 from dprisk.types import AnyArray, FloatArray, IntArray
 from dprisk.values import Parameter
@@ -85,10 +85,7 @@ class UnaryEncoding(AnyRow):
 
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
         numbers = self._records(records)
-        bits = np.empty((numbers.size, self.size), dtype=bool)
-        step = max(1, SAMPLE_CELLS // self.size)
-        for start in range(0, numbers.size, step):
-            draw_bits(self.q, bits[start : start + step], rng)
+        bits = draw_rows(self.q, numbers.size, self.size, rng)
         bits[np.arange(numbers.size), numbers] = rng.random(numbers.size) < self.p
         return bits
 
