@@ -2,7 +2,8 @@
 
     python benchmarks/audit.py [--part NAME ...] [--quick]
 
-tightness   certified epsilon over the true one, beside what LDP-Auditor's rule certifies.
+tightness   certified epsilon over the true one: the least, the median and the most of some seeds, beside what
+            LDP-Auditor's rule certifies.
 speed       seconds for a million runs of the built-in protocols, against the clients of multi-freq-ldpy.
 attacks     seconds for a million runs that the published attacks of the thesis decide, alone and under a threat.
 overhead    the time of an audit of somebody's function over that of just calling it as often, and what it adds to it.
@@ -22,6 +23,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -86,12 +88,17 @@ class Row:
 
     @property
     def wanted(self) -> float:
-        """The share of the true epsilon that a million runs should certify."""
+        """The share of the true epsilon that a million runs should certify, as a median over seeds."""
         if self.epsilon == 14:
             return 13.7 / 14
-        if self.name == "GRR" and self.size == 3052:
-            return 0.9 if self.epsilon == 1 else 0.97
-        return 0.92 if self.name in ("SHE", "BLH") and self.epsilon == 10 else 0.95
+        if self.epsilon >= 2:
+            return 0.97
+        return 0.9 if self.name == "GRR" and self.size == 3052 else 0.95
+
+    @property
+    def at_least(self) -> float:
+        """The share that they should certify for every seed."""
+        return 0.95 if self.epsilon >= 2 else 0.0
 
 
 def best_chance(row: Row, runs: int) -> float:
@@ -114,25 +121,29 @@ def ldp_auditor_at_expected_counts(mechanism: Mechanism, runs: int) -> float:
     return ldp_auditor(success * runs, wrong * runs, runs, ALPHA)
 
 
-def tightness(quick: bool, sizes: Sequence[int], names: Sequence[str]) -> None:
-    runs, seeds = (100_000, (1,)) if quick else (1_000_000, (1, 2, 3))
-    print(f"\nCertified over true epsilon, {runs:,} runs, alpha {ALPHA}, the seeds {seeds}; wanted of their median")
+def _audited(row: Row, runs: int, seed: int) -> AuditReport:
+    return audit(row.mechanism, runs=runs, alpha=ALPHA, seed=seed)
+
+
+def tightness(quick: bool, sizes: Sequence[int], names: Sequence[str], seeds: int) -> None:
+    runs, seeds = (100_000, 1) if quick else (1_000_000, seeds)
+    print(f"\nCertified over true epsilon, {runs:,} runs, alpha {ALPHA}, {seeds} seeds; wanted of their median")
     rows = [Row(name, size, e) for name in names for size in sizes for e in (1.0, 2.0, 4.0, 6.0, 8.0, 10.0)]
     rows += [Row(name, 3052, 14.0) for name in ("GRR", "OUE") if name in names and 3052 in sizes]
-    for row in rows:
-        mechanism = row.mechanism
-        found = [audit(mechanism, runs=runs, alpha=ALPHA, seed=seed, running=Running(n_jobs=WORKERS)) for seed in seeds]
-        shares = [report.epsilon_certified / mechanism.epsilon for report in found]
-        theirs = ldp_auditor_at_expected_counts(mechanism, runs) / mechanism.epsilon
-        middle = float(np.median(shares))
-        print(
-            f"   {row.name:3} m={row.size:<4} eps={row.epsilon:<4g} certified {' '.join(f'{s:.3f}' for s in shares)}"
-            f"   wanted {row.wanted:.3f}   LDP-Auditor {theirs:.3f}   suspects {found[0].design.size:4}"
-            f"   {found[0].seconds:5.1f} s"
-            + missed(middle >= row.wanted)
-            + (f"   at best in {best_chance(row, runs):.2f} of all seeds" if row.name == "GRR" else ""),
-            flush=True,
-        )
+    with ProcessPoolExecutor() as pool:
+        for row in rows:
+            found = list(pool.map(partial(_audited, row, runs), range(1, seeds + 1)))
+            shares = [report.epsilon_certified / row.mechanism.epsilon for report in found]
+            theirs = ldp_auditor_at_expected_counts(row.mechanism, runs) / row.mechanism.epsilon
+            least, middle, most = np.quantile(shares, (0, 0.5, 1))
+            print(
+                f"   {row.name:3} m={row.size:<4} eps={row.epsilon:<4g} certified {least:.3f} {middle:.3f} {most:.3f}"
+                f"   wanted {row.wanted:.3f}   LDP-Auditor {theirs:.3f}   suspects {found[0].design.size:4}"
+                f"   {found[0].seconds:5.1f} s"
+                + missed(middle >= row.wanted and least >= row.at_least)
+                + (f"   at best in {best_chance(row, runs):.2f} of all seeds" if row.name == "GRR" else ""),
+                flush=True,
+            )
 
 
 # --- speed ---
@@ -464,11 +475,12 @@ def main() -> None:
     parser.add_argument("--part", nargs="+", choices=parts, default=parts)
     parser.add_argument("--size", nargs="+", type=int, default=[100, 3052], help="numbers of records")
     parser.add_argument("--protocol", nargs="+", choices=list(PROTOCOLS), default=list(PROTOCOLS))
+    parser.add_argument("--seeds", type=int, default=3, help="audits of each row of tightness")
     parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()
     print(load())
     if "tightness" in given.part:
-        tightness(given.quick, given.size, given.protocol)
+        tightness(given.quick, given.size, given.protocol, given.seeds)
     if "speed" in given.part:
         speed(given.quick, given.size, given.protocol)
     if "attacks" in given.part:
