@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -134,9 +135,8 @@ class _Tilted:
         elif self.t == 0:
             sums = np.cumsum(self.law[::-1])[::-1][first : last + 1]
         else:
-            from scipy.signal import lfilter
-
-            sums = lfilter([1.0], [1.0, -fall], self.law[::-1])[::-1][first : last + 1]
+            sums = np.array(list(accumulate(self.law[::-1].tolist(), lambda beyond, here: here + fall * beyond)))
+            sums = sums[::-1][first : last + 1]
         places = np.arange(first, last + 1)
         counted = np.minimum(size - places, 1 / -math.expm1(-self.t)) if self.t else size - places
         up = sums * (1 + self.relative + ULP * counted) + counted * self.absolute
