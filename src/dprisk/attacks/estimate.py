@@ -131,9 +131,10 @@ def estimate_best(
         outputs = mechanism.sample(law[draw_records(pi, count, strata, child)], child)
         hits = reach.sums(beliefs_by_law(mechanism.log_likelihood(outputs), law, pi))
         luck = hits[blind] - mass[blind]
-        gains = reach.best(hits - mass) - luck
-        best = reach.best(hits) - luck
-        right = most_right(reach, hits, hits - mass, mass, 1.0)
+        worth = hits - mass
+        most = reach.best(worth)
+        gains, best = most - luck, reach.best(hits) - luck
+        right = most_right(reach, hits, worth, mass, 1.0, most)
         by_group += gains.sum(axis=1), best.sum(axis=1), (right - luck).sum(axis=1)
         advantages.append(gains.sum(axis=0).reshape(count, strata).mean(axis=1))
         successes.append(best.sum(axis=0).reshape(count, strata).mean(axis=1))

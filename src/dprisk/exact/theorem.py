@@ -66,10 +66,15 @@ def enumerate_gain_of_most_successful(mechanism: Mechanism, threat: Threat) -> F
 
 
 def most_right(
-    reach: Reach, hits: FloatArray, worth: FloatArray, mass: FloatArray, evidence: FloatArray | float
+    reach: Reach,
+    hits: FloatArray,
+    worth: FloatArray,
+    mass: FloatArray,
+    evidence: FloatArray | float,
+    best: FloatArray | None = None,
 ) -> FloatArray:
-    """What the heaviest of the equally good sets of a group hits, groups x outputs."""
-    return reach.best(np.where(_tied(reach, worth, mass, evidence), hits, -np.inf))
+    """What the heaviest of the equally good sets of a group hits, groups x outputs; `best` is what these are worth."""
+    return reach.best(np.where(_tied(reach, worth, mass, evidence, best), hits, -np.inf))
 
 
 def enumerate_success(mechanism: Mechanism, threat: Threat) -> float:
@@ -98,10 +103,12 @@ def _choice_probabilities(reach: Reach, worth: FloatArray, mass: FloatArray, evi
     return share
 
 
-def _tied(reach: Reach, worth: FloatArray, mass: FloatArray, evidence: FloatArray | float) -> BoolArray:
-    """Which sets are as good as the best of their group, but for rounding."""
-    at_stake = reach.best(mass)[reach.group] * evidence
-    return np.asarray(worth >= reach.best(worth)[reach.group] - TIE * at_stake)
+def _tied(
+    reach: Reach, worth: FloatArray, mass: FloatArray, evidence: FloatArray | float, best: FloatArray | None = None
+) -> BoolArray:
+    """Which sets are as good as the best of their group, but for rounding; what that is worth may be known."""
+    least = (reach.best(worth) if best is None else best) - TIE * reach.best(mass) * evidence
+    return np.asarray(worth >= least[reach.group])
 
 
 def block_size(reach: Reach, records: int) -> int:
