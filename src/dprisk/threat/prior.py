@@ -340,12 +340,13 @@ def _require_names(file: CsvFile, labels: Sequence[str]) -> None:
         file.refuse_cell("label", lambda cell: not cell, "is empty", "give each record a name")
     if twice(labels):
         seen: set[str] = set()
-        file.refuse_cell(
-            "label",
-            lambda cell: cell in seen or bool(seen.add(cell)),  # type: ignore[func-returns-value]
-            "{cell!r} appears twice",
-            "each record needs its own",
-        )
+
+        def is_again(cell: str) -> bool:
+            known = cell in seen
+            seen.add(cell)
+            return known
+
+        file.refuse_cell("label", is_again, "{cell!r} appears twice", "each record needs its own")
 
 
 def _listable(size: int) -> int:
