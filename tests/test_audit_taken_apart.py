@@ -17,7 +17,7 @@ from dprisk.auditing.code.outputs import as_objects, as_outputs
 from dprisk.auditing.code.recordings import Recorded
 from dprisk.auditing.evidence.entries import direction_of, entries
 from dprisk.auditing.evidence.fitted import Bins
-from dprisk.auditing.evidence.layouts import CHARACTERS, Layout, Text, layout_of, numbers_only
+from dprisk.auditing.evidence.layouts import CHARACTERS, KINDS, Layout, Text, layout_of, numbers_only
 from dprisk.auditing.evidence.parts import Parts, parts_of, telling_parts
 from dprisk.auditing.evidence.views import Seen
 
@@ -121,6 +121,27 @@ def same_noise_at_times(record: int, rng: Rng) -> list[float]:
     return [round(3 + one, 2), round(8 + (one if record and rng.random() < 0.1 else two), 2)]
 
 
+def parity_of_bits(record: int, rng: Rng) -> Any:
+    bits = rng.random(40) < 0.5
+    bits[20] ^= bool(bits.sum() % 2) != bool(record)
+    return bits
+
+
+def parity_of_bits_in_text(record: int, rng: Rng) -> str:
+    return "".join("01"[int(bit)] for bit in parity_of_bits(record, rng))
+
+
+def bit_in_the_middle_of_a_text(record: int, rng: Rng) -> str:
+    bits = rng.integers(2, size=100)
+    bits[50] = record if rng.random() < 0.95 else 1 - record
+    return "".join(map(str, bits.tolist()))
+
+
+def capital_anywhere(record: int, rng: Rng) -> str:
+    text, place = letters(rng, 24), int(rng.integers(24))
+    return text[:place] + (text[place:].capitalize() if record else text[place:])
+
+
 LEAKS: dict[Callable[..., Any], str] = {
     one_noise_for_all_rows: "times entry",
     noise_for_one_entry_only: "sum of all numbers",
@@ -140,6 +161,10 @@ LEAKS: dict[Callable[..., Any], str] = {
     anywhere_in_a_list: "the output holds ",
     length_of_a_vector: "squares of all numbers",
     same_noise_at_times: "minus entry",
+    parity_of_bits: "number of entries of the output that are True is",
+    parity_of_bits_in_text: "number of 1s in the output is",
+    bit_in_the_middle_of_a_text: "character 51 of the output is '",
+    capital_anywhere: "number of capital letters in the output is",
 }
 
 
@@ -296,9 +321,11 @@ def test_what_an_output_has_in_a_column_is_what_stands_there(values: list[Any]) 
     pieces, columns = layout.pieces(text), layout.columns(as_objects([text, text, "other"]))
     assert len(pieces) == layout.size == len(columns) == len(entries(as_objects([text]), layout))
     assert pieces[2] == len(text) == columns[2, 0]
-    shown = [piece != "\0" for piece in pieces[3:]]
-    assert shown == (~np.isnan(columns[3:, 0])).tolist() or "\0" in text
-    assert sum(shown) <= 2 * CHARACTERS
+    counts = 3 + len(KINDS)
+    assert pieces[3:counts] == columns[3:counts, 0].tolist()
+    shown = [piece != "\0" for piece in pieces[counts:]]
+    assert shown == (~np.isnan(columns[counts:, 0])).tolist() or "\0" in text
+    assert sum(shown) <= 2 * CHARACTERS[0]
     assert np.array_equal(columns[:, 0], columns[:, 1], equal_nan=True)
 
 
@@ -306,11 +333,11 @@ def test_numbers_in_text_are_entries() -> None:
     texts = as_objects([f'{{"a": {place}.5, "b": -{place}}}' for place in range(1, 40)])
     layout = layout_of(texts)
     assert layout == Layout(1, (Text(0, 2),))
-    assert layout.number_places == [0, 3, 4]
-    numbers = numbers_only(layout.columns(texts))[[3, 4]]
+    assert layout.number_places == [0, 6, 7]
+    numbers = numbers_only(layout.columns(texts))[[6, 7]]
     assert numbers.T.tolist() == [[place + 0.5, -place] for place in range(1, 40)]
-    assert entries(texts, layout)[4].name == "number 2 of 2 in the output"
-    assert entries(texts, layout)[4].of(texts[3]) == -4
+    assert entries(texts, layout)[7].name == "number 2 of 2 in the output"
+    assert entries(texts, layout)[7].of(texts[3]) == -4
 
 
 def test_names_in_a_dict_are_not_taken_apart() -> None:

@@ -76,11 +76,15 @@ TOTALS: dict[str, Callable[[FloatArray], FloatArray]] = {
     "the smallest number of the output": _smallest,
     "the place of the largest among the numbers of the output": _place_of_largest,
 }
+BITS_ON = "the number of entries of the output that are True"
 
 
 @dataclass(frozen=True)
 class Total(Entry):
-    """What the numbers of an output come to, by one of `TOTALS`: those in some columns, where all are finite."""
+    """What the numbers of an output come to, by one of `TOTALS`: those in some columns, where all are finite.
+
+    Of those that are True or False it is how many are True.
+    """
 
     places: tuple[int, ...] = ()
 
@@ -91,7 +95,7 @@ class Total(Entry):
         """The same of columns of numbers, to nine decimals; not a number where one is missing."""
         mine = numbers[list(self.places)]
         usual = np.isfinite(mine).all(axis=0)
-        return np.where(usual, np.round(TOTALS[self.name](np.where(usual, mine, 0.0)), 9), np.nan)
+        return np.where(usual, np.round(TOTALS.get(self.name, _sum)(np.where(usual, mine, 0.0)), 9), np.nan)
 
     def of(self, example: Any) -> Any:
         pieces = [] if self.layout is None else self.layout.pieces(example)

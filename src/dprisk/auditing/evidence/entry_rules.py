@@ -15,6 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from dprisk.auditing.evidence.entries import (
+    BITS_ON,
     TOTALS,
     WHOLE,
     Entry,
@@ -139,10 +140,10 @@ class _Held:
 def rules_for_entries(layout: Layout, past: Past, bar: Bar, low_bits: bool) -> dict[str, Rule]:
     """What entries tell: one of them, how it lies on a grid, sums of all, equal ones, and two together."""
     held = _Held(layout, past, bar)
-    found = _about_one(held) | _of_sums(held) | _of_two(held)
+    found = _about_one(held) | _of_sums(held) | _of_two(held) | _of_all(held)
     if not held.are_bits:
         found |= _of_one_as_it_is(held) | _of_one_on_a_grid(held, low_bits) | _of_one_bit(held)
-        found |= _of_all(held) | _of_a_difference(held)
+        found |= _of_a_difference(held)
     repeats = Repeats(layout)
     if layout.length > 1 and np.median(repeats.tokens(past.seen.take(slice(TRIED)))) == 0:
         found["equal entries"] = held.clear_or_alone(repeats)
@@ -219,7 +220,8 @@ def _of_all(held: _Held) -> dict[str, Rule]:
     places = tuple(place for place in held.layout.number_places if np.isfinite(some[place]).any())
     if len(places) < FEWEST_ENTRIES:
         return {}
-    every = [Total(name, layout=held.layout, places=places) for name in TOTALS]
+    names = [BITS_ON] if held.are_bits else list(TOTALS)
+    every = [Total(name, layout=held.layout, places=places) for name in names]
     best = held.best((total, Bins(sums, PAIR_BINS).places(sums)) for total in every for sums in [total.total(some)])
     chosen = best or every[0]
     column = OneColumn(chosen, chosen.total(held.numbers), FEW_BINS)

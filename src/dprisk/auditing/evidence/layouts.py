@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,8 @@ from dprisk.types import AnyArray, FloatArray
 
 EXACT = 2**53  # beyond which floats do not hold every whole number
 BEYOND = 2.0**960  # more than numbers are, where entries that are none have their places
-CHARACTERS = 16  # of a text that are looked at one by one, from either end
+CHARACTERS = (16, 32, 64)  # of a text that are looked at one by one, from either end: as many as most have, about
+KINDS = {"capital letter": re.compile(r"[A-Z]"), "digit": re.compile(r"\d"), "1": re.compile("1")}  # which are counted
 MOST_TEXTS, MOST_NUMBERS = 4, 512  # entries that are taken apart further, and numbers in one of them
 UNITS = {bytes: "byte", int: "hexadecimal digit"}
 SAMPLE, FEW_TEXTS = 200, 32  # outputs by which that is decided, and different texts among them that are few
@@ -25,19 +27,29 @@ SAMPLE, FEW_TEXTS = 200, 32  # outputs by which that is decided, and different t
 
 @dataclass(frozen=True)
 class Text:
-    """An entry that is a text: at which place, how many numbers are read in it, and what its characters are called."""
+    """An entry that is a text: at which place, how many numbers are read in it, and what its characters are called.
+
+    So many characters at either end are looked at one by one.
+    """
 
     place: int
     numbers: int = 0
     unit: str = "character"
+    characters: int = CHARACTERS[0]
+
+    @property
+    def kinds(self) -> dict[str, re.Pattern[str]]:
+        """The kinds of characters that are counted: of text alone."""
+        return KINDS if self.unit == "character" else {}
 
     @property
     def names(self) -> list[str]:
         """What its columns are, to be followed by the name of the entry."""
-        ends = [f"{self.unit} {place + 1}" for place in range(CHARACTERS)]
+        ends = [f"{self.unit} {place + 1}" for place in range(self.characters)]
         return [
             "the wording, with # for each number, of",
             f"the number of {self.unit}s of",
+            *(f"the number of {kind}s in" for kind in self.kinds),
             *(f"number {place + 1} of {self.numbers} in" for place in range(self.numbers)),
             *(f"{end} of" for end in ends),
             *(f"{end} from the end of" for end in ends),
@@ -45,18 +57,23 @@ class Text:
 
     def pieces(self, text: str) -> list[Any]:
         """What stands in its columns: the wording, the length, numbers if they are so many, and characters."""
-        first, last = text[:CHARACTERS], text[: -CHARACTERS - 1 : -1]
-        ends = [*first.ljust(CHARACTERS, "\0"), *last.ljust(CHARACTERS, "\0")]
-        return [NUMERAL.sub("#", text), len(text), *self._read(text), *ends]
+        first, last = self._ends(text)
+        ends = [*first.ljust(self.characters, "\0"), *last.ljust(self.characters, "\0")]
+        counts = [len(kind.findall(text)) for kind in self.kinds.values()]
+        return [NUMERAL.sub("#", text), len(text), *counts, *self._read(text), *ends]
 
     def columns(self, texts: list[str]) -> FloatArray:
         """The same of many texts as numbers, a row for each piece; not a number where there is none."""
         wording = _as_column([NUMERAL.sub("#", text) for text in texts])
         lengths = np.array(list(map(len, texts)), dtype=float)
         numbers = np.array(list(map(self._read, texts)), dtype=float).reshape(len(texts), self.numbers).T
-        first = _characters([text[:CHARACTERS] for text in texts])
-        last = _characters([text[: -CHARACTERS - 1 : -1] for text in texts])
-        return np.vstack([wording, lengths, numbers, first, last])
+        counts = [np.array([len(kind.findall(text)) for text in texts], dtype=float) for kind in self.kinds.values()]
+        first, last = (_characters(list(ends), self.characters) for ends in zip(*map(self._ends, texts), strict=True))
+        return np.vstack([wording, lengths, *counts, numbers, first, last])
+
+    def _ends(self, text: str) -> tuple[str, str]:
+        """How it begins, and how it ends, the last character first."""
+        return text[: self.characters], text[: -self.characters - 1 : -1]
 
     def _read(self, text: str) -> tuple[Any, ...]:
         """The numbers of a text that has as many as most."""
@@ -83,7 +100,8 @@ class Layout:
         """The columns that may hold numbers of the outputs: entries, and numbers in texts."""
         places, start = list(range(self.length)), self.length
         for text in self.texts:
-            places += range(start + 2, start + 2 + text.numbers)
+            first = start + 2 + len(text.kinds)
+            places += range(first, first + text.numbers)
             start += len(text.names)
         return places
 
@@ -148,9 +166,15 @@ def _texts(some: Sequence[Sequence[Any]]) -> Iterator[Text]:
     texts = ((place, [_as_text(value[place]) for value in some]) for place in places)
     told = [(place, [words for words in column if words is not None]) for place, column in texts]
     for place, words in [(place, words) for place, words in told if 2 * len(words) > len(some)][:MOST_TEXTS]:
-        numbers, count = Counter(len(numbers_in(text)) for text in words).most_common(1)[0]
-        unit = UNITS.get(type(some[0][place]), "character")
-        yield Text(place, numbers if 2 * count > len(words) and numbers <= MOST_NUMBERS else 0, unit)
+        yield _text_like(words, place, UNITS.get(type(some[0][place]), "character"))
+
+
+def _text_like(words: Sequence[str], place: int, unit: str) -> Text:
+    """How texts like these are taken apart."""
+    numbers, count = Counter(len(numbers_in(text)) for text in words).most_common(1)[0]
+    half = max(map(len, words)) / 2
+    characters = next((most for most in CHARACTERS if most >= half), CHARACTERS[-1])
+    return Text(place, numbers if 2 * count > len(words) and numbers <= MOST_NUMBERS else 0, unit, characters)
 
 
 def entries_in(output: Any) -> tuple[Any, ...]:
@@ -193,7 +217,7 @@ def _is_exact(value: Any) -> bool:
     return not isinstance(value, int) or abs(value) <= EXACT
 
 
-def _characters(texts: list[str]) -> FloatArray:
+def _characters(texts: list[str], most: int) -> FloatArray:
     """A place beyond numbers for each character of short texts, a row for each; not a number beyond their ends."""
-    codes = np.array(texts, dtype=f"U{CHARACTERS}").view(np.uint32).reshape(len(texts), CHARACTERS).T
+    codes = np.array(texts, dtype=f"U{most}").view(np.uint32).reshape(len(texts), most).T
     return np.where(codes == 0, np.nan, codes * BEYOND)
