@@ -37,7 +37,7 @@ from dprisk.auditing import AuditReport, Look, Neighbours, Running, as_target, a
 from dprisk.auditing.code.recordings import Recorded
 from dprisk.auditing.code.target import Target
 from dprisk.guarantees import ApproxDP
-from dprisk.types import AnyArray, FloatArray, IntArray
+from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
 
 ALPHAS = (0.05, 0.01)
 HONEST = math.e / (1 + math.e)  # randomised response at epsilon 1
@@ -119,6 +119,17 @@ def long_rows(records: IntArray, rng: np.random.Generator) -> FloatArray:
 def packed(records: IntArray, rng: np.random.Generator) -> IntArray:
     """One bit of thirty."""
     return np.asarray(rng.integers(2**30, size=records.size) & ~(1 << 10) | flipped(records, rng) << 10)
+
+
+def parity(records: IntArray, rng: np.random.Generator) -> BoolArray:
+    """That of twenty bits, and of no fewer."""
+    bits = rng.random((records.size, 20)) < 0.5
+    bits[:, 10] ^= bits.sum(axis=1) % 2 != flipped(records, rng)
+    return bits
+
+
+def bits_in_text(records: IntArray, rng: np.random.Generator) -> list[str]:
+    return ["".join(map(str, row)) for row in parity(records, rng).astype(int).tolist()]
 
 
 def one_behind(records: IntArray, rng: np.random.Generator) -> IntArray:
@@ -256,8 +267,8 @@ def from_a_file(setting: Setting, seed: int) -> Alarms:
 
 def settings() -> Iterator[Setting]:
     delta = ApproxDP(1.0, 0.05)
-    numbers = (flipped, geometric, on_a_grid, rows, long_rows, two_bits, packed, last_bits, one_behind)
-    others = (text, odd_forms, in_a_dict, in_json)
+    numbers = (flipped, geometric, on_a_grid, rows, long_rows, two_bits, packed, parity, last_bits, one_behind)
+    others = (text, odd_forms, in_a_dict, in_json, bits_in_text)
     for run in (once, watched):
         how = run.__name__
         yield from (Setting(f"{how}: {code.__name__}", run, code) for code in (*numbers, *others))
