@@ -3,6 +3,7 @@
 import itertools
 import math
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,37 @@ def test_code_that_keeps_nothing_is_not_said_to() -> None:
         )
 
 
+class Cached:
+    """Tells whether it was asked for the same record just before, and perhaps more."""
+
+    def __init__(self, output: Callable[[bool, Rng], Any]) -> None:
+        self.last, self.output = -1, output
+
+    def __call__(self, record: int, rng: Rng) -> Any:
+        hit, self.last = record == self.last, record
+        return self.output(hit, rng)
+
+
+@pytest.mark.parametrize(
+    ("output", "told"),
+    [
+        (lambda hit, rng: hit, "the output is "),
+        (lambda hit, rng: None if hit else int(rng.integers(1000)), "the output is "),
+        (lambda hit, rng: {"x": float(rng.laplace()), "hit": hit}, "'hit' is "),
+        (lambda hit, rng: [round(float(rng.laplace(10.0 * hit)), 2), 0.5], "entry 1 is "),
+    ],
+)
+@pytest.mark.parametrize("records", [2, 5])
+def test_who_knows_their_own_record_learns_that_of_the_run_before(
+    output: Callable[[bool, Rng], Any], told: str, records: int
+) -> None:
+    report = audit(Cached(output), 1.0, records=records, runs=6000, seed=0)
+    assert report.verdict == "violated"
+    witness = report.witnesses[0]
+    assert witness.what.startswith(f"in the next run {told}")
+    assert re.search(r", and its own record is number \d \(counted from 0\),$", witness.what)
+
+
 def test_recorded_runs_have_no_order(tmp_path: Any) -> None:
     rng = np.random.default_rng(0)
     records = rng.integers(2, size=2000)
@@ -141,10 +173,11 @@ def test_answers_are_counted_for_every_second_output() -> None:
     outputs = one_behind(design.universe[drawn], rng)
     told = design.judged(Seen(outputs), drawn)
     rules = {name: rule.at(grade) for name, (rule, grade) in by_name(design.earlier[0]).items()}
-    assert any(rule.answers(Seen(outputs)).max() >= 0 for rule in rules.values())
+    seen = Seen(outputs, own=design.universe[drawn])
+    assert any(rule.answers(seen).max() >= 0 for rule in rules.values())
     source = np.searchsorted(design._starts, drawn, side="right") - 1
     for name, rule in rules.items():
-        answers, counted = rule.answers(Seen(outputs)), told.others[name][design.main.size]
+        answers, counted = rule.answers(seen), told.others[name][design.main.size]
         pairs = [(drawn[run - 1], answers[run]) for run in range(2 + drawn[0] % 2, 501, 2) if source[run - 1] == 0]
         assert counted.runs == len(pairs)
         assert counted.answered == sum(answer >= 0 for _, answer in pairs)

@@ -4,8 +4,12 @@ import functools
 import json
 import re
 from collections.abc import Callable
+from datetime import date
 from decimal import Decimal
+from fractions import Fraction
+from pathlib import PurePosixPath
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -121,6 +125,48 @@ def same_noise_at_times(record: int, rng: Rng) -> list[float]:
     return [round(3 + one, 2), round(8 + (one if record and rng.random() < 0.1 else two), 2)]
 
 
+def often_nan(record: int, rng: Rng) -> Any:
+    numbers = np.round(rng.laplace(size=6), 2)
+    numbers[:5][rng.random(5) < 0.3] = np.nan
+    numbers[5] = np.nan if record and rng.random() < 0.1 else numbers[5]
+    return numbers
+
+
+def often_none(record: int, rng: Rng) -> dict[str, Any]:
+    return {
+        f"a{place}": None if np.isnan(number) else number
+        for place, number in enumerate(often_nan(record, rng).tolist())
+    }
+
+
+def minus_zero_of_one(record: int, rng: Rng) -> Any:
+    numbers = np.round(rng.laplace(size=6))
+    numbers[5] += 0.0 if not record else -0.0
+    return numbers
+
+
+def whole_number_of_one(record: int, rng: Rng) -> list[float]:
+    numbers = [round(float(rng.laplace()), None if rng.random() < 0.3 else 0) for _ in range(6)]
+    return [*numbers, round(float(rng.laplace()), None if record else 0)]
+
+
+def late_in_the_month(record: int, rng: Rng) -> tuple[float, date]:
+    year, month, day = rng.integers((1950, 1, 1), (2020, 13, 15)).tolist()
+    return noise(rng), date(year, month, day + 14 * record)
+
+
+def end_of_an_identifier(record: int, rng: Rng) -> tuple[float, UUID]:
+    return noise(rng), UUID(bytes=rng.bytes(15) + bytes([record]))
+
+
+def folder(record: int, rng: Rng) -> tuple[float, PurePosixPath]:
+    return noise(rng), PurePosixPath(f"/{rng.integers(10**9)}/{'ab'[record]}")
+
+
+def denominator(record: int, rng: Rng) -> Fraction:
+    return Fraction(int(rng.integers(1, 900_000)), (999_979, 999_983)[record])
+
+
 def parity_of_bits(record: int, rng: Rng) -> Any:
     bits = rng.random(40) < 0.5
     bits[20] ^= bool(bits.sum() % 2) != bool(record)
@@ -161,6 +207,14 @@ LEAKS: dict[Callable[..., Any], str] = {
     anywhere_in_a_list: "the output holds ",
     length_of_a_vector: "squares of all numbers",
     same_noise_at_times: "minus entry",
+    often_nan: "entry 6 is NaN",
+    often_none: "'a5' is None",
+    minus_zero_of_one: "entry 6 is minus zero",
+    whole_number_of_one: "entry 7 is a",
+    late_in_the_month: "number 3 of 3 in entry 2 is",
+    end_of_an_identifier: "character 1 from the end of entry 2 is '",
+    folder: "with # for each number, of entry 2 is '/#/",
+    denominator: "number 2 of 2 in the output is",
     parity_of_bits: "number of entries of the output that are True is",
     parity_of_bits_in_text: "number of 1s in the output is",
     bit_in_the_middle_of_a_text: "character 51 of the output is '",

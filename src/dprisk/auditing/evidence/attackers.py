@@ -27,7 +27,7 @@ from dprisk.auditing.evidence.grids import BITS, Bit, LowBits, Remainder, bit_of
 from dprisk.auditing.evidence.layouts import layout_of
 from dprisk.auditing.evidence.parts import Parts, telling_parts, with_parts
 from dprisk.auditing.evidence.rules import BEFORE, Bar, Lookup, Past, Rule, clear_or_alone, looked_up
-from dprisk.auditing.evidence.views import Form, Seen, Value, View
+from dprisk.auditing.evidence.views import BesideOwn, Form, Seen, Value, View
 from dprisk.types import IntArray
 
 COARSE_BINS = 4
@@ -73,6 +73,8 @@ def rules_for_earlier(past: Past, known: Lookup, bar: Bar, low_bits: bool = True
     found: Learned = {"verbatim": known} if known.known.size else {}
     for name, view in _quick_views(past.seen, low_bits).items():
         found[name] = looked_up(view, past, bar, graded=isinstance(view, Value))
+    for name, view in {"value": Value(), "form": Form()}.items():
+        found[f"{name} beside its own record"] = looked_up(BesideOwn(view), past, bar, graded=False)
     found |= _of_numbers(past, bar) | _of_parts(past, bar)
     if layout := layout_of(past.seen.outputs):
         found |= rules_for_one_entry(layout, past, bar)

@@ -31,6 +31,7 @@ from dprisk.auditing.evidence.fitted import (
     Bins,
     Difference,
     OneColumn,
+    OneKind,
     OneValue,
     Repeats,
     TwoColumns,
@@ -43,10 +44,11 @@ from dprisk.auditing.evidence.fitted import (
     telling_numbers,
 )
 from dprisk.auditing.evidence.grids import DIVISOR, ENTRY_BITS, Bit, LastBit, Remainder, bit_of, last_bit, remainders
+from dprisk.auditing.evidence.kinds import entry_kinds
 from dprisk.auditing.evidence.layouts import Layout, numbers_only
 from dprisk.auditing.evidence.places import counted
 from dprisk.auditing.evidence.rules import DOUBTS, Bar, Past, Rule, by_luck, clear_or_alone, looked_up
-from dprisk.auditing.evidence.views import Seen, View
+from dprisk.auditing.evidence.views import BesideOwn, Seen, View, beside
 from dprisk.types import FloatArray, IntArray
 
 FEW_BINS, PAIR_BINS = 32, 16
@@ -142,6 +144,7 @@ def rules_for_entries(layout: Layout, past: Past, bar: Bar, low_bits: bool) -> d
     held = _Held(layout, past, bar)
     found = _about_one(held) | _of_sums(held) | _of_two(held) | _of_all(held)
     if not held.are_bits:
+        found |= _of_one_kind(held)
         found |= _of_one_as_it_is(held) | _of_one_on_a_grid(held, low_bits) | _of_one_bit(held)
         found |= _of_a_difference(held)
     repeats = Repeats(layout)
@@ -151,8 +154,15 @@ def rules_for_entries(layout: Layout, past: Past, bar: Bar, low_bits: bool) -> d
 
 
 def rules_for_one_entry(layout: Layout, past: Past, bar: Bar) -> dict[str, Rule]:
-    """What the one entry tells that tells most, by about how large it is."""
-    return _about_one(_Held(layout, past, bar))
+    """What the one entry tells that tells most, by about how large it is, alone and beside the record of its run."""
+    held = _Held(layout, past, bar)
+    found = _about_one(held)
+    if (own := past.seen.own) is not None:
+        tokens = ((place, beside(about, own[held.tried])) for place, about in enumerate(held.about))
+        place = held.best(tokens) or 0
+        view = BesideOwn(OneColumn(held.named[place], held.columns[place], FEW_BINS))
+        found["one entry beside its own record"] = held.looked_up(view, graded=False)
+    return found
 
 
 def are_many(numbers: FloatArray) -> bool:
@@ -188,6 +198,17 @@ def _of_one_as_it_is(held: _Held) -> dict[str, Rule]:
         "value of one entry": held.clear_or_alone(OneValue(held.named[value or 0])),
         "edges of one entry": edges_of(held.numbers[end], records, held.named[end]),
     }
+
+
+def _of_one_kind(held: _Held) -> dict[str, Rule]:
+    """What kind of thing one entry is: NaN, None, minus zero, whole where others are floats."""
+    outputs = held.past.seen.outputs
+    if outputs.dtype.kind in "iu":
+        return {}
+    kinds = entry_kinds(outputs[held.tried], held.layout, range(held.layout.length))
+    varying = np.flatnonzero((kinds != kinds[:, :1]).any(axis=1)).tolist()
+    place = held.best((place, kinds[place]) for place in varying) or 0
+    return {"kind of one entry": held.clear_or_alone(OneKind(held.named[place], held.layout))}
 
 
 def _of_one_on_a_grid(held: _Held, low_bits: bool) -> dict[str, Rule]:

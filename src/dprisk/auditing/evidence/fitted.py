@@ -14,6 +14,7 @@ import numpy as np
 
 from dprisk.auditing.code.outputs import digests, shown
 from dprisk.auditing.evidence.entries import Entry
+from dprisk.auditing.evidence.kinds import USUAL, entry_kinds, kind_alone
 from dprisk.auditing.evidence.layouts import Layout, numbers_only
 from dprisk.auditing.evidence.numbers import is_number, leaves
 from dprisk.auditing.evidence.places import NOTHING, Ladder, counted, quantiles
@@ -23,7 +24,7 @@ from dprisk.types import FloatArray, IntArray
 PAIRED = 64  # more than there are places in either of a pair
 CUT_BY = 20_000  # numbers by whose quantiles others are cut, at least
 MANY_BINS, IN_A_BIN = 512, 40  # bins at most, and numbers in one at least
-SHOWN_WEIGHTS = 3
+SHOWN_WEIGHTS, TOLD_WEIGHT = 3, 1e-3  # weights that are told, none of them below this share of the largest
 MOST_TELLING = 16  # numbers that are looked for among entries
 FAR = 10  # times as far from the middle half of the numbers as that is wide
 
@@ -99,6 +100,22 @@ class OneValue(View):
         return f"{self.entry.name} is {shown(self.entry.of(example))}"
 
 
+class OneKind(View):
+    """What kind of thing one entry of an output is, whatever its value."""
+
+    is_fixed = False
+
+    def __init__(self, entry: Entry, layout: Layout) -> None:
+        self.entry, self.layout = entry, layout
+
+    def tokens(self, seen: Seen) -> IntArray:
+        return np.asarray(entry_kinds(seen.outputs, self.layout, [self.entry.place])[0])
+
+    def words(self, token: int, example: Any) -> str:
+        kind = kind_alone(self.entry.of(example))
+        return f"{self.entry.name} is {'a float, not NaN, infinite or minus zero' if kind == USUAL else kind}"
+
+
 class Difference(View):
     """What is left when one entry is taken from another, or what two of them add up to, to nine decimals."""
 
@@ -129,10 +146,12 @@ class WeightedSum(View):
 
     def words(self, token: int, example: Any) -> str:
         largest = np.argsort(-np.abs(self.direction), kind="stable")[:SHOWN_WEIGHTS]
-        weights = [(float(self.direction[place]), self.names[place]) for place in largest if self.direction[place]]
-        told = ", ".join(f"{weight:.3g} times {name}" for weight, name in weights)
+        least = TOLD_WEIGHT * np.abs(self.direction).max()
+        told = [place for place in largest if abs(self.direction[place]) > least]
+        weights = [(float(self.direction[place]), self.names[place]) for place in told]
+        terms = ", ".join(f"{weight:.3g} times {name}" for weight, name in weights)
         more = " and others" if np.count_nonzero(self.direction) > len(weights) else ""
-        return f"a weighted sum of the entries ({told}{more}) is {self.bins.range_of(token, None)}"
+        return f"a weighted sum of the entries ({terms}{more}) is {self.bins.range_of(token, None)}"
 
 
 class Held(View):

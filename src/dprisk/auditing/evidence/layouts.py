@@ -7,13 +7,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from dprisk.auditing.code.outputs import as_objects, digests
-from dprisk.auditing.evidence.numbers import NUMERAL, OTHER_NUMBERS, columns_of, is_number, leaves, numbers_in
+from dprisk.auditing.code.outputs import NUMBER, Failure, as_objects, digests
+from dprisk.auditing.evidence.numbers import NUMERAL, columns_of, is_number, leaves, numbers_in
 from dprisk.types import AnyArray, FloatArray
 
 EXACT = 2**53  # beyond which floats do not hold every whole number
@@ -22,6 +21,7 @@ CHARACTERS = (16, 32, 64)  # of a text that are looked at one by one, from eithe
 KINDS = {"capital letter": re.compile(r"[A-Z]"), "digit": re.compile(r"\d"), "1": re.compile("1")}  # which are counted
 MOST_TEXTS, MOST_NUMBERS = 4, 512  # entries that are taken apart further, and numbers in one of them
 UNITS = {bytes: "byte", int: "hexadecimal digit"}
+NO_TEXT = (*NUMBER, np.generic, tuple, frozenset, Failure, type(None))
 SAMPLE, FEW_TEXTS = 200, 32  # outputs by which that is decided, and different texts among them that are few
 
 
@@ -185,14 +185,14 @@ def entries_in(output: Any) -> tuple[Any, ...]:
 
 
 def _as_text(value: Any) -> str | None:
-    """Text, bytes, decimals, dates and very large whole numbers as text; None of others."""
+    """Text, and bytes, dates, decimals, identifiers and very large whole numbers as text; None of others."""
     if isinstance(value, str):
         return value
     if isinstance(value, bytes):
         return value.decode("latin-1")
-    if type(value) in OTHER_NUMBERS and not isinstance(value, Fraction):
-        return str(value)
-    return f"{value:x}" if type(value) is int and abs(value) > EXACT else None
+    if type(value) is int and abs(value) > EXACT:
+        return f"{value:x}"
+    return None if isinstance(value, NO_TEXT) else str(value)
 
 
 def numbers_only(columns: FloatArray) -> FloatArray:

@@ -205,7 +205,8 @@ class Portfolio(Experiment[Answers]):
         later = np.arange(begin, min(drawn.size, FIRST_OF_BLOCK), 2)
         for number, (suspects, known) in enumerate(zip(self.sources, self.earlier, strict=False)):
             mine = later[source[later - 1] == number]
-            parts = self._counted(known, all_seen.take(mine), self.universe[drawn[mine - 1]], suspects.size)
+            own, before = (self.universe[drawn[runs]] for runs in (mine, mine - 1))
+            parts = self._counted(known, all_seen.take(mine, own), before, suspects.size)
             total = total + Answers(0, self.main.nothing, parts)
         return total
 

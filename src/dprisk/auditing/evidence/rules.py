@@ -61,8 +61,8 @@ class Past:
 
     @property
     def next_outputs(self) -> Past:
-        """With each record the output of the run after its own."""
-        return Past(self.seen.take(slice(1, None)), self.records[:-1])
+        """With each record the output of the run after its own, beside the record of that run."""
+        return Past(self.seen.take(slice(1, None), own=self.records[1:]), self.records[:-1])
 
 
 def together(parts: Sequence[Past | None]) -> Past:

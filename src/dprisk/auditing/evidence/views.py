@@ -14,27 +14,35 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.auditing.code.outputs import Failure, as_objects, different, digests, digests_of_each, shown
+from dprisk.auditing.code.outputs import as_objects, different, digests, digests_of_each, shown
+from dprisk.auditing.evidence.kinds import kind_alone, kind_of
 from dprisk.auditing.evidence.layouts import Layout
 from dprisk.auditing.evidence.numbers import is_number
-from dprisk.auditing.evidence.places import MIXING
+from dprisk.auditing.evidence.places import MIXING, NOTHING
 from dprisk.types import AnyArray, BoolArray, FloatArray, IntArray
 
 FEW_BITS, ROWS = 32, 1 << 61  # entries that are True or False, which make one whole number together, counted from here
 MOST_DEEP = 32  # lists in lists that are an array
 MANY = 3  # odd entries of a row, beyond which they are not counted
 WIDER = 1 << 20  # more than any sum of counts of odd entries
-USUAL = "a float other than 0"
+OWN_BITS = 16  # of a token that are for the record of the run
 LONGER = 1 << 30  # more than any form of an output of one number
 
 
 class Seen:
-    """Outputs, and how they look: each view of them is taken once. They may be those at some places among others."""
+    """Outputs, and how they look: each view of them is taken once. They may be those at some places among others.
+
+    `own` are the records of the runs, by their numbers, for those who know them and ask for something else.
+    """
 
     def __init__(
-        self, outputs: AnyArray, looks: dict[Any, Any] | None = None, among: tuple[Seen, Any] | None = None
+        self,
+        outputs: AnyArray,
+        looks: dict[Any, Any] | None = None,
+        among: tuple[Seen, Any] | None = None,
+        own: IntArray | None = None,
     ) -> None:
-        self.outputs = outputs
+        self.outputs, self.own = outputs, own
         self._looks = {} if looks is None else looks
         self._among = among
         self._last: tuple[View, IntArray] | None = None  # what a view that was fitted made of them
@@ -103,9 +111,11 @@ class Seen:
             self._looks[name] = look()
         return self._looks[name]
 
-    def take(self, places: Any) -> Seen:
-        """Some of them, by their places or a mask."""
-        return Seen(self.outputs[places], among=(self, places))
+    def take(self, places: Any, own: IntArray | None = None) -> Seen:
+        """Some of them, by their places or a mask; perhaps beside the records of these."""
+        if own is None and self.own is not None:
+            own = self.own[places]
+        return Seen(self.outputs[places], among=(self, places), own=own)
 
     @staticmethod
     def join(parts: Sequence[Seen]) -> Seen:
@@ -173,6 +183,27 @@ class Form(View):
 
     def words(self, token: int, example: Any) -> str:
         return f"the output {form_of(example)}"
+
+
+class BesideOwn(View):
+    """What another view sees, beside the record of the run, for who knows that and asks for the run before."""
+
+    is_fixed = False
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+
+    def tokens(self, seen: Seen) -> IntArray:
+        return np.full(len(seen), NOTHING) if seen.own is None else beside(seen.tokens(self.view), seen.own)
+
+    def words(self, token: int, example: Any) -> str:
+        seen, own = divmod(token, 1 << OWN_BITS)
+        return f"{self.view.words(seen, example)}, and its own record is number {own} (counted from 0),"
+
+
+def beside(tokens: IntArray, own: IntArray) -> IntArray:
+    """Tokens and the records of the runs together."""
+    return np.where(tokens == NOTHING, NOTHING, (tokens << OWN_BITS) | (own & ((1 << OWN_BITS) - 1)))
 
 
 def numbers_of(outputs: AnyArray) -> FloatArray | None:
@@ -293,40 +324,16 @@ def form_of(value: Any) -> str:
         return f"has {len(value)} {'character' if isinstance(value, str) else 'byte'}{'s' * (len(value) != 1)}"
     if isinstance(value, frozenset):
         return f"is a set of {len(value)}"
-    return f"is {_kind_of(type(value)(1) if _is_zero(value) else value)}"  # by itself zero is a number like any other
+    return f"is {kind_alone(value)}"
 
 
 def _kinds_in(value: tuple[Any, ...]) -> str:
     """What kinds of entries there are; one after the other where some are lists themselves."""
     nested = any(isinstance(part, tuple) for part in value)
-    kinds = list(map(_kind_of, value)) if nested else sorted(set(map(_kind_of, value)))
+    kinds = list(map(kind_of, value)) if nested else sorted(set(map(kind_of, value)))
     if len(set(kinds)) == 1:
         return f" ({'each ' * (len(value) > 1)}{kinds[0]})"
     return f" ({', '.join(kinds)})" if kinds else ""
-
-
-def _is_zero(value: Any) -> bool:
-    """Whether it is a float that is zero, and not minus zero."""
-    return isinstance(value, float | np.floating) and value == 0 and not bool(np.signbit(value))
-
-
-def _kind_of(value: Any) -> str:
-    """What kind of thing this is, in a word or two."""
-    if isinstance(value, float | np.floating):
-        if not np.isfinite(value):
-            return "NaN" if np.isnan(value) else "infinite"
-        if value == 0:
-            return "minus zero" if math.copysign(1.0, value) < 0 else "zero"
-        return USUAL if isinstance(value, float) else f"a {value.dtype}"
-    if value is None:
-        return "None"
-    if isinstance(value, Failure):
-        return f"a failure, {value.kind}"
-    if isinstance(value, bool | np.bool_):
-        return "True or False"
-    if isinstance(value, tuple):
-        return f"{len(value)} entries"
-    return "a whole number" if isinstance(value, int | np.integer) else f"of type {type(value).__name__}"
 
 
 def _row_form(row: AnyArray) -> str:
