@@ -137,6 +137,11 @@ def one_behind(records: IntArray, rng: np.random.Generator) -> IntArray:
     return flipped(np.roll(records, 1), rng)
 
 
+def changed(records: IntArray, rng: np.random.Generator) -> IntArray:
+    """Whether it is another record than one run before, which tells that one to those who know their own."""
+    return flipped(np.roll(records, 1) ^ records, rng)
+
+
 def first_of_three(counts: Sequence[int], rng: np.random.Generator) -> int:
     return counts[0] + int(rng.geometric(1 - math.exp(-1))) - int(rng.geometric(1 - math.exp(-1)))
 
@@ -267,7 +272,7 @@ def from_a_file(setting: Setting, seed: int) -> Alarms:
 
 def settings() -> Iterator[Setting]:
     delta = ApproxDP(1.0, 0.05)
-    numbers = (flipped, geometric, on_a_grid, rows, long_rows, two_bits, packed, parity, last_bits, one_behind)
+    numbers = (flipped, geometric, on_a_grid, rows, long_rows, two_bits, packed, parity, last_bits, one_behind, changed)
     others = (text, odd_forms, in_a_dict, in_json, bits_in_text)
     for run in (once, watched):
         how = run.__name__

@@ -186,8 +186,8 @@ class AuditReport(Answer):
             return f"it takes {fewest} at least to refute it"
         if self.counts.answered == 0:
             return (
-                "the main attacker had nothing to go by; return numbers as floats, and leave out what is never the "
-                "same, such as an identifier"
+                "the main attacker had nothing to go by; give it numbers to look at with post=..., but what that "
+                "leaves out is not audited"
             )
         return f"with {self.counts.answered} answers of the main attacker a gross leak might be missed"
 

@@ -132,7 +132,7 @@ def _stacked(arrays: list[Any]) -> AnyArray | None:
         return None
     if len(shape) == 1 and len(set(map(len, arrays))) == 1:
         with contextlib.suppress(TypeError, ValueError):  # what does not lie in one piece, and nothing
-            return np.frombuffer(b"".join(arrays), dtype).reshape(-1, *shape)
+            return np.frombuffer(bytearray().join(arrays), dtype).reshape(-1, *shape)
     with contextlib.suppress(ValueError):  # unequal shapes
         return np.asarray(arrays)
     return None
@@ -264,10 +264,19 @@ def _frozen_array(array: AnyArray) -> Any:
 
 
 def _labels(value: Any) -> str | None:
-    """The names of a data frame or series, its columns and its rows, which may tell more than its entries."""
+    """The names of a data frame or series, its columns, rows and categories, which may tell more than its entries."""
     named = {part: getattr(value, part, None) for part in ("name", "columns", "index")}
     told = {part: held for part, held in named.items() if held is not None and not callable(held)}
+    if hasattr(value, "dtypes"):
+        told |= _categories(value.dtypes)
     return ", ".join(f"{part} {held if part == 'name' else list(held)}" for part, held in told.items()) or None
+
+
+def _categories(dtypes: Any) -> dict[str, list[list[Any]]]:
+    """Those that columns of a data frame may hold, whether they do or not; nothing where there are none."""
+    every = [dtypes] if np.ndim(dtypes) == 0 else list(dtypes)
+    found = [list(dtype.categories) for dtype in every if getattr(dtype, "categories", None) is not None]
+    return {"categories": found} if found else {}
 
 
 def _frozen_object(value: Any) -> Any:

@@ -50,9 +50,17 @@ class Parts(View):
     def words(self, token: int, example: Any) -> str:
         *before, mine = self.parts[: token + 1]
         more = f" and {len(before) - SHOWN_PARTS} more" if len(before) > SHOWN_PARTS else ""
-        none = f" and none of {', '.join(map(repr, before[:SHOWN_PARTS]))}{more}" if before else ""
+        none = f" and none of {', '.join(map(_told, before[:SHOWN_PARTS]))}{more}" if before else ""
         word = "the word " if isinstance(example, str) and mine.isalnum() else ""
-        return f"the output holds {word}{mine!r}{none}"
+        return f"the output holds {word}{_told(mine)}{none}"
+
+
+def _told(part: Any) -> str:
+    """A part in words; of a number its kind, too, since a whole number is told from a float that is as large."""
+    plain = part.item() if isinstance(part, np.generic) else part
+    if isinstance(plain, bool) or not isinstance(plain, int | float):
+        return repr(plain)
+    return f"{'the float' if isinstance(plain, float) else 'the whole number'} {plain!r}"
 
 
 def parts_of(value: Any) -> Iterable[Any]:
