@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import nullcontext
 from copy import copy, deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -79,6 +79,20 @@ class CodeTarget(Target):
     def load(self) -> None:
         """Find the code."""
         _ = self._resolved
+
+    @property
+    def loaded(self) -> Any:
+        """The code itself, also where it was named by text."""
+        return self._resolved[0]
+
+    def watchable(self) -> tuple[CodeTarget, list[Any]]:
+        """The same code without times, and all generators that it is seen to hold: one of them is its parameter's."""
+        code, _, place = self._resolved
+        given = dict(self.parameters or {})
+        if place is not None:
+            given.setdefault(place, generator_for(code, place, 0))
+        target = replace(self, parameters=given, timing=False)
+        return target, target._generators
 
     def sample(self, records: IntArray, rng: np.random.Generator) -> AnyArray:
         """Outputs of the code; it fails with an `AuditedCodeError` that can be repeated."""

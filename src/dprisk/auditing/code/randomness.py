@@ -15,6 +15,7 @@ import importlib
 import inspect
 import itertools
 import os
+import pickle
 import platform
 import random
 import sys
@@ -206,6 +207,47 @@ def seeded(seed: int, generators: Sequence[Any]) -> Iterator[None]:
         yield
 
 
+def states(generators: Sequence[Any]) -> list[bytes]:
+    """What these generators, `random`, `numpy.random` and torch would draw next: others once one of them has drawn."""
+    torch = sys.modules.get("torch")
+    known = [random.getstate(), np.random.get_state()]  # noqa: NPY002
+    known += [] if torch is None else [torch.get_rng_state().numpy()]
+    return [pickle.dumps(state) for state in (*known, *map(_state, generators))]
+
+
+def _state(generator: Any) -> Any:
+    if isinstance(generator, np.random.Generator):
+        return generator.bit_generator.state
+    return generator.get_state() if isinstance(generator, np.random.RandomState) else generator.getstate()
+
+
+@contextlib.contextmanager
+def system_draws() -> Iterator[set[str]]:
+    """Whether the operating system was asked for random numbers: an empty set, "drawn" in it if so.
+
+    Seen is what asks by way of Python: `os.urandom`, `secrets`, `SystemRandom`, numpy's generators without a seed.
+    Modules often ask when they are loaded, so nothing counts while some are.
+    """
+    drawn: set[str] = set()
+    ask, loaded = os.urandom, len(sys.modules)
+
+    def urandom(size: int, /) -> bytes:
+        drawn.add("drawn")
+        return ask(size)
+
+    with _SHARED:
+        places = [(os, "urandom"), (random, "_urandom")]
+        try:
+            for module, name in places:
+                setattr(module, name, urandom)
+            yield drawn
+        finally:
+            for module, name in places:
+                setattr(module, name, ask)
+            if len(sys.modules) > loaded:
+                drawn.clear()
+
+
 @contextlib.contextmanager
 def set_aside() -> Iterator[None]:
     """What audited code draws next, put back in the end: until then an attack may draw, and seed, as it likes.
@@ -243,7 +285,7 @@ def note_generators(before_a_fork: bool = True) -> None:
     To look at all objects takes a tenth of a second or more, and in a worker a copy of the memory that they are in.
     """
     global _noted
-    _noted = _all_generators() if before_a_fork else None
+    _noted = all_generators() if before_a_fork else None
 
 
 def begin_in_worker() -> None:
@@ -263,11 +305,12 @@ def refresh_elsewhere(home: tuple[str, int], target: Any) -> None:
         return
     _refreshed.add(here)
     target.load()
-    for generator in (*(_noted or ()), *_all_generators()):
+    for generator in (*(_noted or ()), *all_generators()):
         _reseed(generator, np.frombuffer(os.urandom(16), dtype=np.uint32))
 
 
-def _all_generators() -> list[Any]:
+def all_generators() -> list[Any]:
+    """Every generator of this process, wherever it is held; that takes a tenth of a second or more."""
     found = []
     for thing in gc.get_objects():
         kind = type(thing)  # not what a proxy would say of itself, which may warn or load something

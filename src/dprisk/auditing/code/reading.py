@@ -15,6 +15,7 @@ import numpy as np
 
 from dprisk.auditing.code.adapters import adapt
 from dprisk.auditing.code.called import CodeTarget
+from dprisk.auditing.code.kept_noise import require_fresh_noise
 from dprisk.auditing.code.neighbours import Neighbours
 from dprisk.auditing.code.outputs import as_bytes, as_objects, same_outputs
 from dprisk.auditing.code.randomness import NAMED, generator_parameter, held_randomness
@@ -39,8 +40,9 @@ def read(subject: Any, records: Records = None, timeout: float | None = None) ->
     """What is to be audited, by `as_target`, and as a few runs show it.
 
     A target whose runs from one seed differed, as those of code that makes its own generators do, is marked so. One
-    whose records share their noise in a batch is refused: its runs are not independent, and no certificate holds. The
-    time limit is that of code, also of a `CodeTarget` that was given.
+    whose records share their noise in a batch is refused, and so is one that keeps its noise (see `kept_noise`): its
+    runs are not independent, and no certificate holds. The time limit is that of code, also of a `CodeTarget` that was
+    given.
     """
     target = as_target(subject, records)
     require(target.size >= 2, "An audit needs at least two possible records.")
@@ -48,6 +50,7 @@ def read(subject: Any, records: Records = None, timeout: float | None = None) ->
         require(timeout is None, f"{target.name} has no calls to limit, as code has; leave out timeout.", TargetError)
         return target
     target = target if timeout is None else replace(target, timeout=timeout)
+    require_fresh_noise(target)
     target = replace(target, changes_records=_changes_records(target))
     if target.reproducible and not _repeats(target):
         note = "The same seed gave other outputs: it draws what cannot be seeded, or keeps something between calls."

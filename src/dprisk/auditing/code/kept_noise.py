@@ -1,0 +1,153 @@
+"""Code that keeps its noise: drawn when it is first called, and given again from then on, as a cache does.
+
+An audit calls code many times and takes the runs as independent. Of code that keeps its noise they are copies of one
+run: what they tell is luck, and "violated" may be said of correct code. So such code is refused. It is told from code
+without noise, which is rightly found out, by the random numbers that it draws: some in the first call with a record,
+none in later ones. It must be looked at before anything else calls it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from types import MethodType
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from dprisk.auditing.code.called import CodeTarget
+from dprisk.auditing.code.outputs import same_outputs
+from dprisk.auditing.code.randomness import all_generators, kept, seeded, states, system_draws
+from dprisk.errors import DpriskError, TargetError, fail
+from dprisk.types import AnyArray
+
+RECORDS = 4  # that are tried, each twice
+PATIENCE = 0.2  # seconds after which no more are tried
+REPEATED, BLOCKS = 64, 64  # calls in a block, and blocks, before code is refused: noise drawn in advance is used up
+CHANGEABLE = list, dict, set, bytearray, np.ndarray
+
+_refused: WeakValueDictionary[int, Any] = WeakValueDictionary()  # by id: they have their noise by now, and draw none
+
+
+def require_fresh_noise(target: CodeTarget) -> None:
+    """Refuse code that draws noise when it is first called with a record, and in later calls gives the same again.
+
+    Two calls with each of a few records tell, one record's if they are slow. Before code is refused it is called up to
+    4,096 times more, all generators of the process watched: code that draws in advance then gives other outputs, or
+    draws. What is inside a `functools.lru_cache` is tried in its stead, since the cache may be full already. Code that
+    fails is left to fail where that is told.
+    """
+    code = target.loaded
+    holder = code.__self__ if inspect.ismethod(code) else code
+    inside = _inside_cache(code)
+    keeps = _refused.get(id(holder)) is holder
+    with contextlib.suppress(DpriskError):
+        keeps = keeps or (_Watch(target).keeps() if inside is None else _Watch(target, inside).varies())
+    if keeps:
+        with contextlib.suppress(TypeError):  # some objects cannot be remembered without being kept
+            _refused[id(holder)] = holder
+        _refuse(target, holder, inside)
+
+
+def _refuse(target: CodeTarget, holder: Any, inside: Any) -> None:
+    remedy = f"a function that makes a fresh object in each run, as {_fresh(target, holder)} does"
+    fail(
+        f"{target.name} keeps its noise: it draws random numbers when it is first called and later gives the same "
+        "output again without drawing any, so its runs are not independent and an audit of them says nothing; audit "
+        f"{remedy if inside is None else f'what is inside its cache, {target.name}.__wrapped__'}.",
+        TargetError,
+    )
+
+
+def _fresh(target: CodeTarget, holder: Any) -> str:
+    """How to make what is called anew in each run, as far as its class tells."""
+    own = not inspect.isroutine(holder) and type(holder).__module__.partition(".")[0] not in ("dprisk", "functools")
+    made = type(holder).__name__ if own else "Client"
+    method = f".{target.loaded.__name__}" if own and inspect.ismethod(target.loaded) else ""
+    return f"`lambda record, rng: {made}(){method}(record, rng)`"
+
+
+def _inside_cache(code: Any) -> Any:
+    """The function inside a `functools.lru_cache`, or one that tells as much of itself; None if there is none."""
+    ways: list[Any] = [code, getattr(code, "__call__", None)]  # noqa: B004, what an object is called by
+    for call in ways:
+        if hasattr(call, "cache_info") and hasattr(call, "__wrapped__"):
+            inside, owner = call.__wrapped__, getattr(call, "__self__", None)
+            return inside if owner is None else MethodType(inside, owner)
+    return None
+
+
+class _Watch:
+    """A few calls of a target, each from a seed of its own, and whether random numbers are drawn in them."""
+
+    def __init__(self, target: CodeTarget, code: Any = None) -> None:
+        places = np.unique(np.linspace(0, target.size - 1, RECORDS).astype(np.int64))
+        some = tuple(target.records[place] for place in places.tolist())
+        few = replace(
+            target,
+            code=target.code if code is None else code,
+            records=some,
+            pairs=None,
+            changes_records=any(isinstance(record, CHANGEABLE) or hasattr(record, "__array__") for record in some),
+        )
+        self.target, self.seeded = few.watchable()
+        self.others: list[Any] = []
+        self.calls = 0
+
+    def keeps(self) -> bool:
+        """Whether the first call with a record draws random numbers, and the next ones give the same without any."""
+        for numbers in self._asked():
+            first, drew = self._call(numbers)
+            again, draws = self._call(numbers)
+            if draws or not same_outputs(first, again):
+                continue
+            if drew and self._stays(numbers):
+                return True
+            self.others = self.others or all_generators()  # no noise so far, or drawn from where nobody looked
+        return False
+
+    def varies(self) -> bool:
+        """Whether calls draw random numbers, or give other outputs."""
+        for numbers in self._asked():
+            (first, drew), (again, draws) = self._call(numbers), self._call(numbers)
+            if drew or draws or not same_outputs(first, again):
+                return True
+        return False
+
+    def _asked(self) -> Iterator[list[int]]:
+        """The record of each call, the first in any case and others while there is time; a batch has them all."""
+        started = time.perf_counter()
+        everybody = list(range(self.target.size))
+        for numbers in [everybody] if self.target.batch else [[number] for number in everybody]:
+            yield numbers
+            if time.perf_counter() - started > PATIENCE:
+                return
+
+    def _stays(self, numbers: list[int]) -> bool:
+        """Whether that is so in very many calls, whichever generator they might draw from."""
+        self.others = all_generators()
+        block = numbers if self.target.batch else numbers * REPEATED
+        started, (before, drew) = time.perf_counter(), self._call(block)
+        for _ in range(BLOCKS - 1):
+            outputs, draws = self._call(block)
+            alike = self.target.batch or same_outputs(outputs[1:], outputs[:-1])
+            if drew or draws or not (alike and same_outputs(before, outputs)):
+                return False
+            if time.perf_counter() - started > PATIENCE and not self.target.batch:
+                break
+        return True
+
+    def _call(self, numbers: list[int]) -> tuple[AnyArray, bool]:
+        """The outputs of one block, and whether it drew."""
+        self.calls += 1
+        watched = [*self.seeded, *self.others]
+        with kept, system_draws() as drawn:
+            with seeded(self.calls, self.seeded):
+                before = states(watched)
+            outputs = self.target.repeat(numbers, self.calls)
+            drew = states(watched) != before
+        return outputs, drew or bool(drawn)
