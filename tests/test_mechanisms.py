@@ -436,6 +436,7 @@ def test_reports_beyond_memory_are_refused() -> None:
     many = GRR(2000, 1.0).repeat(1000)
     with pytest.raises(TooLargeError, match="1000000 outputs of 1000 reports each are too many to hold at once"):
         many.sample(np.zeros(1_000_000, dtype=int), np.random.default_rng(1))
+    assert GRR(1000, 1.0).repeat(900).n_outputs == math.inf  # more than floats hold
     few = GRR(3, 1.0).repeat(5000)
     assert few.sample([0, 1], np.random.default_rng(1)).shape == (2, 5000)
     together = few.log_likelihood(few.sample([0, 1], np.random.default_rng(1)))
