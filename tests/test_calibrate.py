@@ -376,3 +376,24 @@ def test_what_an_error_is_measured_in_stands_beside_it() -> None:
 def test_rounding_noise_does_not_lift_a_bound_above_what_it_bounds() -> None:
     rows = {what: much for what, much, _ in assess(GRR(5, 0.0), Threat(Prior.uniform(5))).rows}
     assert rows["bound on success"] == "0.2"
+
+
+@pytest.mark.parametrize("template", [PureDP(1.0), PureDP(1.0, "add-remove"), ApproxDP(1.0, 1e-6), GaussianDP(1.0)])
+def test_a_success_at_the_baseline_is_refused_as_such(template: Any) -> None:
+    threat = Threat(Prior([0.6, 0.4]))
+    for target in (0.6, 0.6 * (1 - 1e-13), 0.6 * (1 + 1e-15)):
+        with pytest.raises(DpriskError, match=r"cannot be kept: the baseline, without any release, is 0\.6, and"):
+            calibrate(template, threat, success=target)
+
+
+def test_a_sure_success_that_adds_up_to_almost_one_needs_no_noise() -> None:
+    priors = (Prior.from_counts(np.arange(1, k)) for k in range(3, 200))
+    threat = next(threat for prior in priors if (threat := Threat(prior, knows="all")).baseline < 1)
+    for template in (PureDP(1.0, "add-remove"), ApproxDP(1.0, 1e-6, "add-remove"), GRR(threat.prior.size, 1.0)):
+        assert calibrate(template, threat, success=threat.baseline).unlimited
+
+
+def test_numbers_in_a_refusal_have_digits_enough_to_differ() -> None:
+    told = re.escape("the target 0.6000000001: at epsilon 0 there is 0.6000000004.")
+    with pytest.raises(DpriskError, match=told):
+        calibrate(ApproxDP(1.0, 1e-9), Threat(Prior([0.6, 0.4])), success=0.6 + 1e-10)

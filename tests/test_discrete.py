@@ -294,3 +294,13 @@ def test_less_noise_does_where_epsilon_is_large() -> None:
     found = calibrate(DiscreteGaussian(10, 1.0), epsilon=(30.0, 1e-5))
     assert found.value == pytest.approx(1.9311, abs=1e-4)
     assert DiscreteGaussian(10, found.value).delta_at(30.0) <= 1e-5
+
+
+def test_one_record_is_allowed_as_it_is_on_a_line() -> None:
+    for one in (DiscreteLaplace(1, 2.0), Laplace(1, 2.0), Geometric(1, 2.0), DiscreteGaussian(1, 2.0)):
+        assert assess(one, Threat(Prior([1.0]))).advantage == 0
+        assert one.epsilon == 0
+    assert DiscreteLaplace(1, 2.0).scale == DiscreteLaplace(2, 2.0).scale == Laplace(1, 2.0).scale
+    assert DiscreteLaplace(1, 2.0).with_parameter(4.0) == DiscreteLaplace(1, 4.0)
+    with pytest.raises(MechanismError, match="All positions coincide"):
+        DiscreteLaplace([3], 2.0)

@@ -1,6 +1,9 @@
 """Mechanisms: what they sample is what they say, and their privacy is what the definition gives."""
 
+import itertools
 import math
+import tracemalloc
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
@@ -10,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 from dprisk import (
     GRR,
@@ -40,6 +44,8 @@ from dprisk.mechanisms import (
     Repeated,
     UnaryEncoding,
 )
+from dprisk.mechanisms.counted import condensed
+from dprisk.types import FloatArray
 from tests import naive
 from tests.strategies import channels
 
@@ -369,3 +375,70 @@ def test_what_is_wrong_in_a_file_with_a_matrix_is_told_with_its_row(text: str, t
     (tmp_path / "m.csv").write_text(text)
     with pytest.raises(DpriskError, match=told):
         Matrix.from_file(tmp_path / "m.csv")
+
+
+@pytest.mark.parametrize("times", [1, 2, 999, 1000, 10_000, 1_000_000])
+def test_many_reports_of_two_outputs_follow_the_binomial_law(times: int) -> None:
+    p, k = 1 / (1 + math.exp(-1e-3)), np.arange(times + 1)
+    one, two = binom.pmf(k, times, p), binom.pmf(k, times, 1 - p)
+    risk = assess(GRR(2, 1e-3).repeat(times), Threat(Prior([0.6, 0.4])))
+    assert risk.exact
+    assert risk.advantage == pytest.approx(0.48 * np.abs(one - two).sum() / 2, abs=1e-12)
+    assert risk.success == pytest.approx(np.maximum(0.6 * one, 0.4 * two).sum(), abs=1e-12)
+
+
+@given(single=channels(3, max_outputs=5), times=st.integers(1, 7))
+def test_counts_are_listed_with_their_probabilities(single: FloatArray, times: int) -> None:
+    """Every order of the reports written out, in the order of the sorted lists."""
+    repeated, n = Repeated(Matrix(single), times), single.shape[1]
+    single = Matrix(single).matrix()
+    lists = list(itertools.combinations_with_replacement(range(n), times))
+    assert np.array_equal(np.concatenate(list(repeated.outputs(7))), lists)
+    orders = [math.factorial(times) / math.prod(map(math.factorial, Counter(one).values())) for one in lists]
+    by_hand = np.array([many * single[:, one].prod(axis=1) for many, one in zip(orders, lists, strict=True)]).T
+    assert repeated.n_outputs == len(lists)
+    assert np.concatenate(list(repeated.channel(5)), axis=1) == pytest.approx(by_hand, abs=1e-13)
+    with np.errstate(divide="ignore"):
+        assert np.concatenate(list(repeated.log_channel(5)), axis=1) == pytest.approx(np.log(by_hand), abs=1e-9)
+
+
+def test_many_reports_are_estimated_by_counts_in_little_memory() -> None:
+    """Four outputs, 20,000 reports: too many vectors of counts to go through, and reports to hold for every run."""
+    many, threat = GRR(4, 0.01).repeat(20_000), Threat(Prior([0.4, 0.3, 0.2, 0.1]))
+    assert not many.is_listable
+    tracemalloc.start()
+    risk = assess(many, threat)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert risk.estimate is not None
+    assert most < 1 << 30
+    # Differences of four independent shares of the reports are nearly normal: the same risk as of that many in all.
+    part = assess(GRR(4, 0.01 * math.sqrt(200)).repeat(100), threat)
+    assert part.exact
+    assert risk.advantage == pytest.approx(part.advantage, rel=0.05)
+
+
+def test_counts_have_the_likelihood_of_the_reports() -> None:
+    zeros = Matrix([[0.5, 0.5, 0.0], [0.2, 0.3, 0.5]])
+    counted, repeated = condensed(zeros.repeat(4)), zeros.repeat(4)
+    assert condensed(zeros.repeat(2)) == zeros.repeat(2)
+    listed = np.concatenate(list(repeated.outputs(100)))
+    counts = (listed[:, :, None] == np.arange(3)).sum(axis=1)
+    with np.errstate(divide="ignore"):
+        assert counted.log_likelihood(counts) == pytest.approx(np.log(repeated.matrix().T), abs=1e-12)
+    drawn = counted.sample(np.zeros(20_000, dtype=int), np.random.default_rng(1))
+    assert drawn.mean(axis=0) == pytest.approx([2, 2, 0], abs=0.05)
+    with pytest.raises(MechanismError, match="3 counts that sum to 4"):
+        counted.log_likelihood([[1, 1, 1]])
+
+
+def test_reports_beyond_memory_are_refused() -> None:
+    many = GRR(2000, 1.0).repeat(1000)
+    with pytest.raises(TooLargeError, match="1000000 outputs of 1000 reports each are too many to hold at once"):
+        many.sample(np.zeros(1_000_000, dtype=int), np.random.default_rng(1))
+    assert GRR(1000, 1.0).repeat(900).n_outputs == math.inf  # more than floats hold
+    few = GRR(3, 1.0).repeat(5000)
+    assert few.sample([0, 1], np.random.default_rng(1)).shape == (2, 5000)
+    together = few.log_likelihood(few.sample([0, 1], np.random.default_rng(1)))
+    one_by_one = [few.mechanism.log_likelihood(row).sum(axis=0) for row in few.sample([0, 1], np.random.default_rng(1))]
+    assert together == pytest.approx(np.array(one_by_one))

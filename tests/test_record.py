@@ -2,7 +2,9 @@
 
 import csv
 import io
+import itertools
 import json
+import math
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -31,7 +33,18 @@ from dprisk.attacks.one_record import estimate_exposure
 from dprisk.errors import DpriskError
 from dprisk.exact.record import compared_with, exposure, exposures
 from dprisk.guarantees import RenyiDP
-from dprisk.mechanisms import SHE, SetProtocol, VectorGaussian, VectorLaplace
+from dprisk.mechanisms import (
+    SHE,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Mechanism,
+    OnAttribute,
+    PostProcessed,
+    Product,
+    SetProtocol,
+    VectorGaussian,
+    VectorLaplace,
+)
 from dprisk.mechanisms.numbers.additive import Additive
 from dprisk.types import FloatArray, IntArray
 from tests.strategies import channels, partitions, priors, set_protocols
@@ -166,6 +179,81 @@ def test_the_largest_posterior_of_gaussian_noise_is_the_top_of_a_hill_or_a_limit
     assert exposure(Laplace([0.0, 1.0], 2.0), Threat(Prior.uniform(2)), 1).largest_posterior == pytest.approx(
         1 / (1 + np.exp(-2.0))
     )
+
+
+def seen(mechanism: Mechanism, weights: list[float], record: int) -> float | None:
+    return assess(mechanism, Threat(Prior(weights))).of(record).largest_posterior
+
+
+def believed(logs: FloatArray, weights: list[float], record: int) -> float:
+    """The largest posterior over outputs whose log-likelihoods are listed, outputs x records."""
+    with np.errstate(divide="ignore"):
+        all_of_it = logs + np.log(weights)
+    return float(np.exp(all_of_it[:, record] - np.logaddexp.reduce(all_of_it, axis=1)).max())
+
+
+FAR = [-2, 4, 1, 1]
+RARE = [1e-12, 0.5, 0.25, 0.25]
+
+
+def test_outputs_of_discrete_gaussian_noise_tell_all_of_the_outermost_positions() -> None:
+    """exp(-(k + 2)^2 / 8) / exp(-(k - 4)^2 / 8) has no bound as k falls: a tail that is listed as one output has."""
+    noisy = DiscreteGaussian(FAR, 2.0)
+    assert seen(noisy, RARE, 0) == 1
+    assert "makes it all but certain" in assess(noisy, Threat(Prior(RARE))).of(0).sentence()
+    assert seen(DiscreteGaussian([2, 3], 2.0), [0.876, 0.124], 1) == 1
+    assert seen(DiscreteGaussian([3, 3, 0], 2.0), [0.1, 0.3, 0.6], 0) == pytest.approx(0.25)
+    assert seen(DiscreteGaussian([0, 5, 9], 2.0), [0.5, 0.5, 0.0], 1) == 1  # nobody is believed to be at 9
+    assert seen(DiscreteGaussian([0, 5, 9], 2.0), [0.5, 0.5, 0.0], 2) == 0
+    assert seen(DiscreteGaussian([0, 1], 1e9), [0.9, 0.1], 1) == 1  # where outputs are too many to list
+
+
+@pytest.mark.parametrize("weights", [RARE, [0.4, 0.1, 0.2, 0.3], [0.5, 1e-300, 0.25, 0.25], [0.0, 0.5, 0.3, 0.2]])
+def test_inner_records_are_seen_best_at_one_of_the_outputs_however_far(weights: list[float]) -> None:
+    k = np.arange(-3000, 3000)[:, None]
+    bell = -((k - np.array(FAR)) ** 2) / (2 * 2.0**2)
+    twice = -((k - 2 * np.array(FAR)) ** 2) / (2 * 2 * 2.0**2)  # the sum of two reports
+    noisy, told = DiscreteGaussian(FAR, 2.0), np.log(GRR(4, 1.0).matrix().T)
+    beside = (bell[:, None, :] + told).reshape(-1, 4)
+    for record, (mechanism, logs) in itertools.product(
+        range(4),
+        [
+            (noisy, bell),
+            (noisy.repeat(2), twice),
+            (noisy.repeat(2).repeat(1), twice),
+            (OnAttribute(DiscreteGaussian([-2, 4, 1], 2.0), [0, 1, 2, 2]), bell),
+            (OnAttribute(DiscreteGaussian([-2, 4, 1], 2.0).repeat(2), [0, 1, 2, 2]), twice),
+            (Product(noisy, GRR(4, 1.0)), beside),
+            (OnAttribute(Product(GRR(4, 1.0), noisy), range(4)), beside),
+        ],
+    ):
+        assert seen(mechanism, weights, record) == pytest.approx(believed(logs, weights, record), rel=1e-9), mechanism
+
+
+def test_what_is_not_known_of_far_outputs_is_not_told() -> None:
+    noisy = DiscreteGaussian(FAR, 2.0)
+    assert seen(Product(noisy, noisy), RARE, 0) is None
+    assert seen(PostProcessed(noisy, lambda outputs: outputs), RARE, 0) is None
+    as_listed = PostProcessed(noisy, np.arange(int(noisy.n_outputs)))  # whose tails are one output each by its list
+    assert seen(as_listed, RARE, 0) == pytest.approx(believed(np.log(noisy.matrix().T), RARE, 0), rel=1e-9)
+
+
+@pytest.mark.parametrize("ends", ["clamp", "truncate"])
+def test_outputs_too_unlikely_for_floats_are_seen_too(ends: Any) -> None:
+    """At 100 each probability is below 1e-2000, and their ratio is exp(99.5) or so."""
+    kept = DiscreteGaussian([0, 1, 1], 1.0, interval=(-100, 100), ends=ends)
+    weights = [1 - 2e-30, 1e-30, 1e-30]
+    assert seen(kept, weights, 1) == pytest.approx(0.5)
+    assert seen(kept.repeat(2), weights, 1) == pytest.approx(0.5)
+    listed = np.arange(int(kept.n_outputs))
+    assert seen(PostProcessed(kept, listed), weights, 1) == pytest.approx(0.5)
+
+
+def test_laplace_tails_tell_the_same_at_every_output() -> None:
+    """Of two reports the likelihood ratio is at most e^2 between positions that are one scale apart."""
+    most = 0.01 * math.e**2 / (0.99 + 0.01 * math.e**2)
+    assert seen(DiscreteLaplace([0, 3], scale=3.0).repeat(2), [0.99, 0.01], 1) == pytest.approx(most)
+    assert seen(GRR(2, 1e-3).repeat(9000), [0.6, 0.4], 1) == pytest.approx(0.4 / (0.4 + 0.6 * math.exp(-9)))
 
 
 def test_where_outputs_cannot_be_listed_it_is_an_estimate_whose_interval_holds() -> None:

@@ -22,7 +22,7 @@ from dprisk.pictures import Curve, Curves, draw
 from dprisk.pictures.picture import GREY
 from dprisk.risks import Assessment, RecordRisk, WorstCase, at_most, risk_of, sentences
 from dprisk.rounding import plain, significant_down, significant_up, written_out
-from dprisk.search import LARGEST, SMALLEST, Found, Measure, Progress, required_parameter, weakest
+from dprisk.search import LARGEST, ROUNDING, SMALLEST, Found, Measure, Progress, required_parameter, weakest
 from dprisk.sweeps import sweep
 from dprisk.threat import Threat
 from dprisk.values import Adjustable, Parameter
@@ -329,7 +329,8 @@ def calibrate(
     require(threat is None or isinstance(threat, Threat), f"A {type(threat).__name__} is not a Threat.", ParameterError)
     require(len(given) == 1, f"Give exactly one goal of {', '.join(goals)}; got {', '.join(given) or 'none'}.")
     measure, target, goal = _goal(given[0], goals[given[0]], threat)
-    found = weakest(template, measure, target, progress)
+    baseline = threat.baseline if threat is not None and success is not None else 0.0
+    found = weakest(template, measure, target, progress, baseline)
     return Calibration(**vars(found), template=template, threat=threat, kind=given[0], goal=goal, target=target)
 
 
@@ -373,9 +374,10 @@ def _risk_goal(name: str, goal: Any, threat: Threat | None) -> tuple[Measure, fl
         return lambda it: _total_variation(_of_any(it)), limit, f"advantage <= {limit:g}"
     if name == "success":
         require(
-            limit >= threat.baseline * (1 - 1e-12),
+            limit >= threat.baseline * (1 - ROUNDING),
             f"A success of {limit:g} cannot be kept: the baseline, without any release, is {threat.baseline:g}.",
         )
+        limit = 1.0 if threat.baseline >= 1 - ROUNDING else limit  # a sure success whose parts add up to almost 1
     return partial(risk_of, threat=threat, which=name), limit, f"{name} <= {limit:g}"
 
 

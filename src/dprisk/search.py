@@ -7,18 +7,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from dprisk.errors import DpriskError, GuaranteeError, fail
+from dprisk.errors import DpriskError, GuaranteeError, ParameterError, fail
 from dprisk.values import Adjustable, Parameter, refuse_kind
 
 Measure = Callable[[Any], float]
 Progress = Callable[[float, float], None]  # a parameter that was tried, and the measure there
 NOISE = 1e-5  # how closely a target is met where the risk comes from an accountant
-NOT_KEPT = "The strongest noise that was tried still has {:g}, above the target {:g}."
+NOT_KEPT = "The strongest noise that was tried still has {}, above the target {}."
 NO_PURE = (
     "However strong the noise is, epsilon is infinite at delta 0: name a delta to keep with it, as in "
     "epsilon=({:g}, 1e-5), or --to-epsilon {:g} --to-delta 1e-5."
 )
-BY_DELTA = "A delta of {:g} leaves nothing of the target {:g}: at epsilon 0 there is {:.4g}. Take a smaller one."
+BY_DELTA = "A delta of {:g} leaves nothing of the target {}: at epsilon 0 there is {}. Take a smaller one."
+AT_BASELINE = (
+    "A success of {:g} cannot be kept: the baseline, without any release, is {:g}, and the strongest noise that was "
+    "tried may add a little to it. Take a larger one."
+)
+ROUNDING = 1e-12  # a target that exceeds the baseline by less is the baseline
 SMALLEST, LARGEST = 1e-9, 1e9  # parameters that are tried before a target counts as out of reach, or as met anyhow
 FIRST, LAST = math.log(SMALLEST), math.log(LARGEST)
 EDGE = 1e-3  # how closely the last noise is found that can still be made, where a weaker or stronger one is refused
@@ -77,8 +82,26 @@ class _Line:
         return Found(self.parameter(x), *self.at(x), unlimited)
 
 
-def weakest(template: Adjustable, measure: Measure, target: float, progress: Progress | None = None) -> Found:
-    """The weakest noise of a template at which the measure is at most the target; `progress` is told what is tried."""
+class NotKept(ParameterError):
+    """No noise that was tried keeps the target."""
+
+
+def weakest(
+    template: Adjustable, measure: Measure, target: float, progress: Progress | None = None, baseline: float = 0.0
+) -> Found:
+    """The weakest noise of a template at which the measure is at most the target; `progress` is told what is tried.
+
+    Of a success the `baseline` is what there is without any release.
+    """
+    try:
+        return _weakest(template, measure, target, progress)
+    except NotKept:
+        if target > baseline * (1 + ROUNDING):
+            raise
+        return fail(AT_BASELINE.format(target, baseline))
+
+
+def _weakest(template: Adjustable, measure: Measure, target: float, progress: Progress | None) -> Found:
     parameter = required_parameter(template)
     _refuse_delta(template, measure, target)
     line = _Line(parameter, template.with_parameter, measure, progress)
@@ -111,14 +134,21 @@ def weakest(template: Adjustable, measure: Measure, target: float, progress: Pro
 
 def _refuse(measured: float, target: float) -> NoReturn:
     """Only an epsilon without a delta is ever infinite."""
-    fail(NO_PURE.format(target, target) if math.isinf(measured) else NOT_KEPT.format(measured, target))
+    told = NO_PURE.format(target, target) if math.isinf(measured) else NOT_KEPT.format(*_told_apart(measured, target))
+    fail(told, NotKept)
+
+
+def _told_apart(*values: float) -> list[str]:
+    """Two numbers in as few digits as tell them apart, at least six."""
+    shown = ([f"{value:.{digits}g}" for value in values] for digits in range(6, 18))
+    return next((pair for pair in shown if len(set(pair)) == len(values)), [repr(value) for value in values])
 
 
 def _refuse_delta(template: Adjustable, measure: Measure, target: float) -> None:
     """Refuse a target that a guarantee's own delta breaks."""
     delta = float(getattr(template, "delta", 0.0))
     if delta > 0 and (left := measure(template.with_parameter(SMALLEST))) > target:
-        fail(BY_DELTA.format(delta, target, left))
+        fail(BY_DELTA.format(delta, *_told_apart(target, left)), NotKept)
 
 
 def required_parameter(template: Any) -> Parameter:

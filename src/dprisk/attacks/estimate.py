@@ -25,6 +25,7 @@ from dprisk.exact.optimum import Optimum
 from dprisk.exact.theorem import most_right
 from dprisk.mechanisms import Mechanism
 from dprisk.mechanisms.combined import number_of
+from dprisk.mechanisms.counted import condensed
 from dprisk.threat.threat import Threat
 from dprisk.types import BoolArray, FloatArray, IntArray
 
@@ -32,6 +33,7 @@ Progress = Callable[[int, int, float], None]  # told of outputs drawn, outputs w
 Code = Callable[[IntArray, np.random.Generator], Any]  # the numbers of some records -> an output for each
 Interval = Callable[[FloatArray, float, float, float], tuple[float, float]]  # values, their range, alpha
 BLOCK_CELLS = 1 << 21
+DRAWN = 1 << 24  # numbers in outputs that are held at once
 MIN_RUNS, FEW_RUNS, MAX_RUNS = 500, 20_000, 1 << 20
 FEW_CELLS, MANY_CELLS = 1 << 28, 1 << 26  # records times runs; records times numbers drawn
 MAX_STRATA, MIN_ROUNDS = 16, 50_000
@@ -82,10 +84,19 @@ class Estimate(Optimum):
 
 def default_runs(mechanism: Mechanism) -> int:
     """As many runs as about two seconds allow: a million with a few numbers each for a few records."""
-    m = mechanism.size
-    numbers = _count_numbers(mechanism.sample([0], np.random.default_rng(0)))
-    few = int(np.clip(FEW_CELLS // m, MIN_RUNS, FEW_RUNS))
+    m, numbers = mechanism.size, numbers_of(mechanism)
+    few = int(np.clip(FEW_CELLS // max(m, numbers), MIN_RUNS, FEW_RUNS))
     return int(np.clip(MANY_CELLS // (m * numbers), few, MAX_RUNS))
+
+
+def numbers_of(mechanism: Mechanism) -> int:
+    """How many numbers an output holds."""
+    return _count_numbers(mechanism.sample([0], np.random.default_rng(0)))
+
+
+def block_of(mechanism: Mechanism, cells: int) -> int:
+    """How many outputs to look at at once, if each takes so many cells beside the numbers that it holds."""
+    return max(1, min(BLOCK_CELLS // cells, DRAWN // numbers_of(mechanism)))
 
 
 def checked(runs: int | None, alpha: float) -> tuple[int | None, float]:
@@ -114,7 +125,7 @@ def estimate_best(
     """
     require_match(mechanism, threat)
     runs, alpha = checked(runs, alpha)
-    mechanism = mechanism.sufficient()
+    mechanism = condensed(mechanism.sufficient())
     runs = runs or default_runs(mechanism)
     mechanism, law = mechanism.laws()
     strata = int(np.clip(runs // MIN_ROUNDS, 1, MAX_STRATA))
@@ -123,7 +134,7 @@ def estimate_best(
     pi, reach = threat.prior.weights, threat.reach
     mass = reach.sums(pi[:, None])
     blind = reach.first_best(mass)[:, 0]  # what a blind attacker guesses
-    block = max(1, BLOCK_CELLS // ((pi.size + reach.guess.size) * strata))
+    block = max(1, block_of(mechanism, pi.size + reach.guess.size) // strata)
     advantages, successes, rates = [], [], []
     by_group = np.zeros((3, reach.starts.size))
     for child, start in zip(rng.spawn(-(-rounds // block)), range(0, rounds, block), strict=True):
@@ -188,7 +199,8 @@ def measure(
         return _measured_on_two(attack, sample, threat, rng, runs, alpha)
     pi, reach, groups = threat.prior.weights, threat.reach, threat.knows.groups
     mass = reach.sums(pi[:, None])[:, 0]
-    block = max(1, BLOCK_CELLS // (pi.size + reach.guess.size))
+    cells = pi.size + reach.guess.size
+    block = max(1, BLOCK_CELLS // cells) if mechanism is None else block_of(mechanism, cells)
     gains, successes = np.empty(runs), np.empty(runs)
     by_group = np.zeros((2, threat.knows.n_groups))
     for child, start in zip(rng.spawn(-(-runs // block)), range(0, runs, block), strict=True):

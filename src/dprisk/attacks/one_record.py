@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import scipy
 
-from dprisk.attacks.estimate import BLOCK_CELLS, checked, default_runs, draw_records, mean_interval
+from dprisk.attacks.estimate import block_of, checked, default_runs, draw_records, mean_interval
 from dprisk.exact.posterior import largest_posterior
 from dprisk.exact.record import Exposure, compared_with
 from dprisk.mechanisms import Mechanism
+from dprisk.mechanisms.counted import condensed
 from dprisk.threat.threat import Threat
 from dprisk.types import FloatArray
 
@@ -44,16 +45,17 @@ def estimate_exposure(
 ) -> EstimatedExposure:
     """The risk of one record from drawn outputs, with intervals."""
     weights, simple = compared_with(threat, record), mechanism.sufficient()
+    drawn = condensed(simple)
     runs, alpha = checked(runs, alpha)
-    pairs = -(-(runs or default_runs(simple)) // 2)
+    pairs = -(-(runs or default_runs(drawn)) // 2)
     mine = float(weights[record])
     others = weights.copy()
     others[record] = 0.0
     others = others / others.sum() if mine < 1 else weights
-    block = max(1, BLOCK_CELLS // (2 * weights.size))
+    block = max(1, block_of(drawn, weights.size) // 2)
     parts = []
     for child, start in zip(rng.spawn(-(-pairs // block)), range(0, pairs, block), strict=True):
-        parts.append(_pairs(simple, others, record, min(block, pairs - start), child))
+        parts.append(_pairs(drawn, others, record, min(block, pairs - start), child))
     apart, says_yes = np.concatenate(parts, axis=1)
     variation, yes = mean_interval(apart, 0.0, 1.0, alpha), mean_interval(says_yes, 0.0, 1.0, alpha)
     low, high = ((1 - mine) * end for end in variation)

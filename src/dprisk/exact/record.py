@@ -31,6 +31,7 @@ from dprisk.types import BoolArray, FloatArray, IntArray
 
 CELLS = 1 << 21  # of a channel that are looked at at once
 ALIKE = 1e-9  # by less than this no record is more at risk than another
+SMALLEST = 1e-290  # a probability that still has all its digits
 HARDLY = 1e-6  # a probability at which a record hardly counts in an average
 
 
@@ -125,16 +126,19 @@ def _in_sets(protocol: SetProtocol, weights: FloatArray, record: int) -> Exposur
 
 
 def _listed(mechanism: Mechanism, weights: FloatArray, record: int) -> Exposure:
-    advantage = yes = belief = 0.0
+    advantage = yes = most = 0.0
+    is_faint = mechanism.merges_outputs  # whether some outputs are not in the list, or too unlikely for floats
     for columns in mechanism.channel(_block(mechanism)):
         mine, other = columns[record], weights @ columns
         gain = mine - other
         says_yes = gain > TIE * other
         advantage += float(np.maximum(gain, 0.0).sum())
         yes += float(mine[says_yes].sum())
-        ratio = np.divide(mine, other, out=np.zeros(other.size), where=other > 0)
-        belief = max(belief, float(weights[record] * ratio.max(initial=0.0)))
-    return Exposure(advantage, min(1.0, yes), min(1.0, belief))
+        ratio = np.divide(mine, other, out=np.zeros(other.size), where=other > SMALLEST)
+        most = max(most, float(weights[record] * ratio.max(initial=0.0)))
+        is_faint = is_faint or bool(np.any(other <= SMALLEST))
+    belief = largest_posterior(mechanism, weights, record) if is_faint and most < 1 else min(1.0, most)
+    return Exposure(advantage, min(1.0, yes), belief)
 
 
 def _all_listed(mechanism: Mechanism, threat: Threat) -> FloatArray:

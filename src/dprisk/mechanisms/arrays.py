@@ -1,14 +1,13 @@
 """What is asked of the numbers of records and outputs as arrays."""
 
-import itertools
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dprisk.errors import MechanismError
-from dprisk.types import AnyArray, FloatArray
+from dprisk.types import AnyArray, FloatArray, IntArray
 
 
 def require_listed_records(mechanism: Any) -> None:
@@ -20,27 +19,19 @@ def require_listed_records(mechanism: Any) -> None:
         )
 
 
+def record_numbers(records: npt.ArrayLike, size: float) -> IntArray:
+    """Record numbers, checked."""
+    numbers = np.atleast_1d(np.asarray(records))
+    if not (numbers.ndim == 1 and np.issubdtype(numbers.dtype, np.integer)):
+        raise MechanismError("Records are given by their numbers, a list of whole numbers.")
+    if numbers.size > 0 and not (numbers.min() >= 0 and numbers.max() < size):
+        raise MechanismError(f"Record numbers must lie in 0..{size - 1}.")
+    return numbers.astype(np.int64, copy=False)
+
+
 def whole_below(values: AnyArray, limit: Any) -> bool:
     """Whether all are whole numbers from 0 to below a limit."""
     return np.issubdtype(values.dtype, np.integer) and bool(np.all((values >= 0) & (values < limit)))
-
-
-def batches(items: Iterator[Any], block: int) -> Iterator[list[Any]]:
-    """So many at a time."""
-    while batch := list(itertools.islice(items, block)):
-        yield batch
-
-
-def by_counts(single: FloatArray, times: int, block: int) -> Iterator[FloatArray]:
-    """The channel of so many independent reports by how often each output occurs, from that of a single report."""
-    with np.errstate(divide="ignore"):
-        logs = np.maximum(np.log(single), -1e6)  # stands for log 0: exp of it is 0, and 0 times it is 0
-    log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, times + 1)))])
-    for reports in batches(itertools.combinations_with_replacement(range(single.shape[1]), times), block):
-        counts = np.zeros((single.shape[1], len(reports)))
-        np.add.at(counts, (np.array(reports).T, np.arange(len(reports))), 1)
-        ways = math.lgamma(times + 1) - log_factorial[counts.astype(int)].sum(axis=0)
-        yield np.exp(logs @ counts + ways)
 
 
 def largest_log_ratios(logs: FloatArray) -> FloatArray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
@@ -17,7 +16,9 @@ import numpy.typing as npt
 from dprisk.errors import MechanismError, TooLargeError, as_epsilon, as_number, as_whole
 from dprisk.guarantees import ApproxDP, Guarantee, PureDP, TradeOff
 from dprisk.guarantees.curves import likeliest_first
-from dprisk.mechanisms.arrays import batches, by_counts, hockey_sticks, largest_log_ratios, require_listed_records
+from dprisk.mechanisms.arrays import hockey_sticks, largest_log_ratios, record_numbers, require_listed_records
+from dprisk.mechanisms.counts import by_counts, count_vectors, lists_of_reports, log_by_counts
+from dprisk.mechanisms.reports import sample_reports, sum_over_reports
 from dprisk.tables import listed, twice
 from dprisk.types import AnyArray, FloatArray, IntArray
 from dprisk.values import Adjustable, Parameter, content, refuse_kind, told_of, written
@@ -146,6 +147,10 @@ class Mechanism(Adjustable):
         for outputs in self.outputs(block):
             yield np.exp(self.log_likelihood(outputs)).T
 
+    def log_channel(self, block: int) -> Iterator[FloatArray]:
+        """The logarithms of `channel`, also where it is too small for floats."""
+        return (self.log_likelihood(outputs).T for outputs in self.outputs(block))
+
     def pairwise_epsilon(self) -> FloatArray:
         """The largest log-likelihood ratio of each record (rows) against each other one (columns)."""
         self._require_listable()
@@ -259,13 +264,7 @@ class Mechanism(Adjustable):
         return f"{code}.labelled({written(self.labels)})" if named else code
 
     def _records(self, records: npt.ArrayLike) -> IntArray:
-        """Record numbers, checked."""
-        numbers = np.atleast_1d(np.asarray(records))
-        if not (numbers.ndim == 1 and np.issubdtype(numbers.dtype, np.integer)):
-            raise MechanismError("Records are given by their numbers, a list of whole numbers.")
-        if numbers.size > 0 and not (numbers.min() >= 0 and numbers.max() < self.size):
-            raise MechanismError(f"Record numbers must lie in 0..{self.size - 1}.")
-        return numbers.astype(np.int64, copy=False)
+        return record_numbers(records, self.size)
 
 
 class Made(Mechanism):
@@ -366,30 +365,32 @@ class Repeated(Wrapped):
         return self._lists_pairs or self.sufficient() is not self
 
     def sample(self, records: npt.ArrayLike, rng: np.random.Generator) -> AnyArray:
-        return np.stack([self.mechanism.sample(records, rng) for _ in range(self.times)], axis=1)
+        return sample_reports(self.mechanism.sample, self._records(records), self.times, rng)
 
     def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
         reports = np.asarray(outputs)
         if not (reports.ndim >= 2 and reports.shape[1] == self.times):
             raise MechanismError(f"An output of {self!r} holds {self.times} reports along its second axis.")
-        return np.asarray(sum(self.mechanism.log_likelihood(reports[:, turn]) for turn in range(self.times)))
+        return sum_over_reports(self.mechanism.log_likelihood, reports, self.size)
 
     def _simpler(self) -> Mechanism | None:
         return self.mechanism.sufficient().averaged(self.times)
 
     @property
     def n_outputs(self) -> float:
-        one, few = self.mechanism.n_outputs, self.mechanism.n_outputs < 1e9 and self.times < 1000
-        return float(math.comb(int(one) + self.times - 1, self.times)) if few else math.inf
+        return count_vectors(self.mechanism.n_outputs, self.times)
 
     def channel(self, block: int) -> Iterator[FloatArray]:
         return by_counts(self.mechanism.matrix(), self.times, block)
 
+    def log_channel(self, block: int) -> Iterator[FloatArray]:
+        logs = np.concatenate(list(self.mechanism.log_channel(1 << 12)), axis=1)
+        return log_by_counts(self.mechanism.matrix(), logs, self.times, block)
+
     def outputs(self, block: int) -> Iterator[AnyArray]:
         """One output for each count vector: the reports in the order of the single mechanism's list."""
         listed = np.concatenate(list(self.mechanism.outputs(1 << 12)))
-        for reports in batches(itertools.combinations_with_replacement(range(len(listed)), self.times), block):
-            yield listed[np.array(reports)]
+        return (listed[reports] for reports in lists_of_reports(len(listed), self.times, block))
 
 
 def require_mechanism(given: Any) -> None:

@@ -130,6 +130,12 @@ class Product(Made):
             for two in self.second.channel(columns):
                 yield (one[:, :, None] * two[:, None, :]).reshape(self.size, -1)
 
+    def log_channel(self, block: int) -> Iterator[FloatArray]:
+        rows, columns = self._sides(block)
+        for one in self.first.log_channel(rows):
+            for two in self.second.log_channel(columns):
+                yield (one[:, :, None] + two[:, None, :]).reshape(self.size, -1)
+
     def outputs(self, block: int) -> Iterator[Any]:
         rows, columns = self._sides(block)
         for one in self.first.outputs(rows):
@@ -232,6 +238,9 @@ class OnAttribute(Wrapped):
     def channel(self, block: int) -> Iterator[FloatArray]:
         return (columns[self.values] for columns in self.mechanism.channel(block))
 
+    def log_channel(self, block: int) -> Iterator[FloatArray]:
+        return (columns[self.values] for columns in self.mechanism.log_channel(block))
+
     def outputs(self, block: int) -> Iterator[Any]:
         return self.mechanism.outputs(block)
 
@@ -262,9 +271,9 @@ class PostProcessed(Wrapped, Matrix):
             images.shape == (table.shape[1],),
             f"The map must give one value for each of the {table.shape[1]} outputs, got shape {images.shape}.",
         )
-        self.values, code = np.unique(images, return_inverse=True)
+        self.values, self._image = np.unique(images, return_inverse=True)
         merged = np.zeros((self.values.size, table.shape[0]))
-        np.add.at(merged, code, table.T)
+        np.add.at(merged, self._image, table.T)
         super().__init__(merged.T)
         self.mechanism, self.labels = mechanism, mechanism.labels
         self._is_partly_seen = callable(output_map) and mechanism.merges_outputs
@@ -282,6 +291,13 @@ class PostProcessed(Wrapped, Matrix):
 
     def delta_at(self, epsilon: float) -> float:
         return 0.0 if as_epsilon(epsilon) >= self.epsilon else super().delta_at(epsilon)
+
+    def log_channel(self, block: int) -> Iterator[FloatArray]:
+        """In one piece: added up in logarithms from those of the mechanism."""
+        logs = np.concatenate(list(self.mechanism.log_channel(1 << 12)), axis=1)
+        merged = np.full((self.values.size, self.size), -np.inf)
+        np.logaddexp.at(merged, self._image, logs.T)
+        return iter([merged.T])
 
     @property
     def _is_blurred(self) -> bool:

@@ -103,6 +103,11 @@ class DiscreteAdditive(Positioned, Tabled):
         return logs
 
     def log_likelihood(self, outputs: npt.ArrayLike) -> FloatArray:
+        """log P(output | record); without an interval, of an output at or beyond an end of the list, of that tail.
+
+        With Laplace noise all outputs of a tail tell the same of the records. With Gaussian noise they tell ever more
+        of the outermost positions: what none of them exceeds is no question of the list.
+        """
         numbers = np.atleast_1d(np.asarray(outputs))
         low, high = self.bounds
         MechanismError.unless(
@@ -205,7 +210,8 @@ class DiscreteLaplace(WithLaplace, DiscreteAdditive):
         ends: Ends = "clamp",
     ) -> None:
         places = _positions(positions)
-        scale = _wide("scale", laplace_scale(epsilon, scale, float(np.ptp(places)), 0.0))
+        spread = max(1.0, float(np.ptp(places))) if np.ndim(positions) == 0 else float(np.ptp(places))
+        scale = _wide("scale", laplace_scale(epsilon, scale, spread, 0.0))
         super().__init__(places, WholeLaplace(1 / scale), interval, ends)
 
     @property
