@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
@@ -22,7 +22,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from dprisk.auditing import as_target, audit, central, recorded
+from dprisk.auditing import as_target, audit, audit_recorded, central, recorded
 from dprisk.auditing.code import adapters
 from dprisk.auditing.code.outputs import as_outputs
 from dprisk.auditing.code.randomness import kept, seeded
@@ -586,7 +586,7 @@ def test_outputs_that_cannot_be_compared_are_refused(outputs: Any, message: str)
 
 def test_recorded_outputs_from_files_and_tables(tmp_path: Path) -> None:
     rows = {"record": ["b", "a", "b"], "output": [1.5, 2.0, -1e-3]}
-    (tmp_path / "runs.csv").write_text("record,output\nb,1.50\na,2\nb,-1e-3\n")
+    (tmp_path / "runs.csv").write_text("record,output\nb,1.5\na,2\nb,-1e-3\n")
     pl.DataFrame(rows).write_parquet(tmp_path / "runs.parquet")
     for source in (tmp_path / "runs.csv", str(tmp_path / "runs.parquet"), rows, pd.DataFrame(rows), pl.DataFrame(rows)):
         runs = recorded(source)
@@ -617,15 +617,35 @@ def test_recorded_columns_of_many_kinds() -> None:
         (("+0.53", "+0.53", "-1.0"), [0.53, 0.53, -1.0]),
         (("  0.5", "-10.5", "  2.0"), [0.5, -10.5, 2.0]),
         ((" yes", " yes", " no"), ["yes", "yes", "no"]),
+        (("3", "3.0", "4"), ["3", "3.0", "4"]),
+        (("0.21", "0.310", "0.44"), ["0.21", "0.310", "0.44"]),
+        (("0.5", ".6"), ["0.5", ".6"]),
+        (("3", "3.", "4"), ["3", "3.", "4"]),
+        (("NaN", "nan", "0.5"), ["NaN", "nan", "0.5"]),
+        (("inf", "-Infinity"), ["inf", "-Infinity"]),
+        (("1e-05", "2E-05"), ["1e-05", "2E-05"]),
+        (("1e-05", "2e-5"), ["1e-05", "2e-5"]),
+        (("1e+20", "2e20"), ["1e+20", "2e20"]),
+        (("0.5", "5e-1", "0.4", "0.6"), ["0.5", "5e-1", "0.4", "0.6"]),
+        (("0.00012", "1.3e-04", "0.5"), ["0.00012", "1.3e-04", "0.5"]),
+        (("1,000", "2000"), ["1,000", "2000"]),
+        (("0.1", "0.1000000000000000001"), ["0.1", "0.1000000000000000001"]),
+        (("1.0e-05", "2e-05", "3.0"), ["1.0e-05", "2e-05", "3.0"]),
+        (("0.210", "0.310", "-1.500"), [0.21, 0.31, -1.5]),
+        (("3", "3.5", "-0.25", "1e-05"), [3.0, 3.5, -0.25, 1e-5]),
+        (("3.0", "3.5", "-0.25", "1e-05", "nan", "-inf"), [3.0, 3.5, -0.25, 1e-5, math.nan, -math.inf]),
+        (("3.0", "1.0E-5", "1.5E10"), [3.0, 1e-5, 1.5e10]),
+        (("1e+05", "123456", "2e-04", "0.00012"), [1e5, 123456.0, 2e-4, 0.00012]),
+        (("-0", "0", "1"), [-0.0, 0.0, 1.0]),
     ],
 )
 def test_recorded_cells_that_are_written_differently_are_different(
     cells: tuple[str, ...], outputs: list[Any], tmp_path: Path
 ) -> None:
     """How a number is written may tell the record; spaces that all cells have, or that align them, do not."""
-    (tmp_path / "runs.csv").write_text("record,output\n" + "".join(f" a,{cell}\n" for cell in cells))
+    (tmp_path / "runs.csv").write_text("record;output\n" + "".join(f" a;{cell}\n" for cell in cells))
     runs = recorded(tmp_path / "runs.csv")
-    assert list(runs.outputs) == outputs
+    assert list(map(repr, runs.outputs.tolist())) == list(map(repr, outputs))  # nan, and the sign of zero
     assert runs.labels == ("a",)
 
 
@@ -634,7 +654,8 @@ def test_recorded_cells_that_are_written_differently_are_different(
     [
         ("person,output\na,1\n", "needs a column `record`; it has person, output"),
         ("record\na\n", "needs a column `output`"),
-        ("record,output\na,1\nb,\n", "holds numbers and empty cells"),
+        ("record,output\na,1\nb,\n", r"empty cells \(1 of 2\); write a word there, such as `none`"),
+        ("record,output\na,1\nb,\nb,1.0\n", r"empty cells \(1 of 3\); write a word there, such as `none`"),
         ("record,output\n", "no records"),
     ],
 )
@@ -642,6 +663,57 @@ def test_recorded_files_that_do_not_fit(tmp_path: Path, text: str, message: str)
     (tmp_path / "runs.csv").write_text(text)
     with pytest.raises(InputFileError, match=message):
         recorded(tmp_path / "runs.csv")
+
+
+WRITERS: dict[str, Callable[[float], str]] = {
+    "Python": repr,
+    "fixed": "{:.3f}".format,
+    "whole": "{:.0f}".format,
+    "signed": "{:+.2f}".format,
+    "C": "{:g}".format,
+    "Excel": "{:.15g}".format,
+    "powers": "{:.4e}".format,
+}
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e6])
+@pytest.mark.parametrize("writer", [*WRITERS, "pandas", "polars"])
+def test_recorded_numbers_that_one_program_wrote_stay_numbers(tmp_path: Path, writer: str, scale: float) -> None:
+    numbers, path = (np.random.default_rng(3).laplace(scale=scale, size=2000)).tolist(), tmp_path / "runs.csv"
+    rows = {"record": [0] * len(numbers), "output": numbers}
+    if writer == "pandas":
+        pd.DataFrame(rows).to_csv(path, index=False)
+    elif writer == "polars":
+        pl.DataFrame(rows).write_csv(path)
+    else:
+        path.write_text("record,output\n" + "".join(f"0,{WRITERS[writer](number)}\n" for number in numbers))
+    assert recorded(path).outputs.dtype.kind in "if"
+
+
+def uneven(number: float, rng: np.random.Generator) -> str:
+    return f"{number:.3f}" if rng.random() < 0.1 else f"{number:.2f}"
+
+
+@pytest.mark.parametrize(
+    ("leak", "verdict"),
+    [
+        (lambda record, rng: "3" if record else "3.0", "violated"),
+        (lambda record, rng: f"{rng.laplace():.2f}" + "0" * (record and rng.random() < 0.1), "violated"),
+        (lambda record, rng: uneven(record + rng.laplace(scale=0.4), rng), "violated"),
+        (lambda record, rng: f"{uneven(record + rng.laplace(scale=0.4), rng)},{rng.normal()}", "violated"),
+        (lambda record, rng: "none" if record and rng.random() < 0.2 else f"{rng.laplace():.4f}", "violated"),
+        (lambda record, rng: uneven(record + rng.laplace(), rng), "consistent with the claim"),
+    ],
+)
+def test_what_unevenly_written_numbers_tell_is_found(
+    tmp_path: Path, leak: Callable[[int, np.random.Generator], str], verdict: str
+) -> None:
+    """By how they are written, by the numbers themselves, and no alarm where neither tells more than is claimed."""
+    rng = np.random.default_rng(7)
+    rows = [f"{record},{leak(record, rng)}\n" for record in rng.integers(2, size=4000).tolist()]
+    header = "record,output,more\n" if rows[0].count(",") == 2 else "record,output\n"
+    (tmp_path / "runs.csv").write_text(header + "".join(rows))
+    assert audit_recorded(recorded(tmp_path / "runs.csv"), 1.0).verdict == verdict
 
 
 def test_recorded_parquet_that_is_none(tmp_path: Path) -> None:

@@ -121,6 +121,24 @@ def test_an_error_leads_to_the_cell(tmp_path: Path, content: bytes | str, column
     assert message in str(problem.value)
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('id,ill\n1,flu\n2,"cold\n3,flu\n', "line 3: a quote is opened and not closed"),
+        ('id,ill\n1,flu\n2,"cold\n3,flu', "line 3: a quote is opened and not closed"),
+        ('id,ill\n1,"flu\nor cold"\n"2,cold\n3,flu\n', "line 4: a quote is opened and not closed"),
+        ('id,"ill\n1,flu\n', "line 1: a quote is opened and not closed"),
+        ("id,ill\n" + "1,flu\n" * (BLOCK - 1) + '1,"flu\n', f"line {BLOCK + 1}: a quote is opened and not closed"),
+        ('id,ill\n1,"flu\n' + "1,flu\n" * 30_000, "is a quote opened on line 2 and not closed?"),
+    ],
+)
+def test_a_quote_that_is_not_closed_is_told_by_its_line(tmp_path: Path, content: str, message: str) -> None:
+    """It used to take all that follows for one cell."""
+    with pytest.raises(InputFileError) as problem:
+        read_csv(written(tmp_path / "file.csv", content))
+    assert message in str(problem.value)
+
+
 def test_rows_are_counted_past_the_first_block(tmp_path: Path) -> None:
     """The number of a row is its place in the file, blank lines included."""
     good = "a,1\n" * (2 * BLOCK + 5)

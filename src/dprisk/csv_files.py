@@ -10,9 +10,9 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NoReturn, Self, TextIO
@@ -158,8 +158,12 @@ class CsvFile:
     def _blocks(self, skip_blank: bool = True) -> Iterator[tuple[int, list[Row]]]:
         """The rows below the header, each as wide as it, with the number of the first; blank lines are no rows."""
         with _rows(self.path, self.encoding, self.delimiter) as reader:
-            number = _header(reader)[0] + 1
+            first, last = _header(reader)
+            number = first + 1
             while rows := list(islice(reader, BLOCK)):
+                last = rows[-1]
+                if len(rows) < BLOCK:
+                    self._require_closed(last)
                 if not set(map(len, rows)) <= {len(self.header)}:
                     for row, cells in enumerate(rows, start=number):
                         InputFileError.unless(
@@ -171,6 +175,15 @@ class CsvFile:
                 if full:
                     yield number, full
                 number += len(rows)
+            self._require_closed(last)
+
+    def _require_closed(self, last: Row) -> None:
+        """Refuse a file that ends between quotes: the blank line after it is then no row of its own."""
+        if last:
+            line = _last_start(self.path, self.encoding, self.delimiter)
+            raise InputFileError(
+                f"{self.path}, line {line}: a quote is opened and not closed; close it or leave it out."
+            )
 
 
 def read_csv(path: str | Path, as_written: bool = False) -> dict[str, list[str]]:
@@ -210,14 +223,28 @@ def _encoding(path: Path) -> str:
 
 @contextmanager
 def _rows(path: Path, encoding: str, delimiter: str) -> Iterator[Iterator[Row]]:
-    """The rows of a file, header included; what cannot be read gets one sentence."""
+    """The rows of a file, header included, and a blank one; what cannot be read gets one sentence."""
     try:
         with _opened(path, encoding) as file:
-            yield csv.reader(file, delimiter=delimiter)
+            yield csv.reader(chain(file, [""]), delimiter=delimiter)
     except UnicodeDecodeError as problem:
         raise InputFileError(_not_unicode(path, problem)) from problem
     except (OSError, EOFError, csv.Error) as problem:
-        raise InputFileError(f"{path} cannot be read as CSV: {problem}") from problem
+        hint = ""
+        if "field larger" in str(problem):
+            hint = f"; is a quote opened on line {_last_start(path, encoding, delimiter)} and not closed?"
+        raise InputFileError(f"{path} cannot be read as CSV: {problem}{hint}") from problem
+
+
+def _last_start(path: Path, encoding: str, delimiter: str) -> int:
+    """The line on which the last row begins, or the one that cannot be read."""
+    start = end = 0
+    with _opened(path, encoding) as file, suppress(csv.Error):
+        rows = csv.reader(file, delimiter=delimiter)
+        for _ in rows:
+            start, end = end + 1, rows.line_num
+        return start
+    return end + 1
 
 
 def _trial(path: Path, encoding: str, delimiter: str) -> tuple[bool, int, str, tuple[str, ...]]:

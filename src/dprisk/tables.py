@@ -72,17 +72,16 @@ def listed(values: Any) -> list[Any]:
     return list(values)
 
 
-def require_present(values: Sequence[Any], what: str) -> None:
+_DROP_OR_FILL = "drop them, or fill them with a value of their own such as 'unknown'."
+
+
+def require_present(values: Sequence[Any], what: str, advice: str = _DROP_OR_FILL) -> None:
     """Refuse None, NaN and the like."""
     kinds = set(map(type, values))
     if (set(map(type, chain.from_iterable(values))) if kinds == {tuple} else kinds) <= {str, int, bool}:
         return
     missing = sum(map(_is_missing, values))
-    ThreatError.unless(
-        missing == 0,
-        f"{what} has missing values ({missing} of {len(values)}); drop them, or fill them with a value of their own "
-        "such as 'unknown'.",
-    )
+    ThreatError.unless(missing == 0, f"{what} has missing values ({missing} of {len(values)}); {advice}")
 
 
 def doubts(table: Mapping[str, Iterable[Any]]) -> list[str]:

@@ -12,6 +12,7 @@ from dprisk.auditing.code.outputs import require_outputs
 from dprisk.auditing.code.randomness import block_generator
 from dprisk.auditing.code.recordings import Recorded
 from dprisk.auditing.evidence.layouts import layout_of
+from dprisk.auditing.evidence.numbers import mostly_numbers
 from dprisk.auditing.evidence.portfolio import Portfolio
 from dprisk.auditing.evidence.rules import Past
 from dprisk.auditing.evidence.suspects import Wanted, learned_design
@@ -42,7 +43,7 @@ def audit_recorded(runs: Recorded, claim: float | Guarantee, *, alpha: float = 0
     taken_apart = layout_of(outputs)
     require(
         (taken_apart is not None and taken_apart.length == 1)  # one text, and no number of a row beside it
-        or outputs.dtype.kind in "biuf"
+        or mostly_numbers(outputs).dtype.kind in "biuf"
         or len(set(map(repr, outputs.tolist()))) < len(outputs),
         f"No two outputs in {runs.name} are alike, so nothing can be learned from them; leave out columns that are no "
         "part of the output, such as a number for each row.",

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dprisk.auditing.code.notations import are_written_alike
 from dprisk.auditing.code.outputs import as_outputs, numbers_of_one_kind
 from dprisk.csv_files import read_csv, require_file
 from dprisk.errors import InputFileError, fail, require
@@ -21,6 +22,10 @@ from dprisk.tables import (
     require_present,
 )
 from dprisk.types import AnyArray, IntArray, Table
+
+_WRITE_A_WORD = (
+    "write a word there, such as `none`, so that a missing output counts as one: which are missing may tell."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +47,8 @@ def recorded(source: str | Path | Table, labels: Sequence[Any] | None = None, re
     """Recorded outputs from a CSV file, a Parquet file or a table, one run a row.
 
     The column `record` names the record; every other column belongs to the output (usually one, `output`). Columns of
-    numbers become numbers, several of them a row each; columns of text are compared as a whole. `labels` lists the
+    numbers become numbers, several of them a row each, unless a file writes them in several ways (3 beside 3.0), which
+    may tell the record: such a column stays text. Columns of text are compared as a whole. `labels` lists the
     possible records, in an order of your choice and with those that never occur; by default those that occur.
     Parquet needs polars or pandas.
     """
@@ -95,18 +101,27 @@ def _renumbered(codes: IntArray, found: list[Any], labels: list[Any]) -> IntArra
 
 
 def _values(values: list[Any], where: str) -> AnyArray:
-    """A column of outputs; text becomes numbers if all of it can be read so, and is written alike."""
-    require_present(values, where)
+    """A column of outputs; text becomes numbers if all of it can be read so, and nothing is lost by it."""
+    require_present(values, where, advice=_WRITE_A_WORD)
     if not all(isinstance(value, str) for value in values):
         numbers = all(isinstance(value, int | float | np.number) for value in values)
-        return numbers_of_one_kind(values) if numbers else as_outputs(values)  # a file does not tell 1 from 1.0
+        return numbers_of_one_kind(values) if numbers else as_outputs(values)  # a table does not tell 1 from 1.0
     values = _trimmed(values)
-    filled = [value for value in values if value]
-    read = readable(filled) if filled and _are_written_alike(set(filled)) else None
+    filled = [value for value in values if value.strip()]
+    read = _read_numbers(filled) if filled else None
     if read is None:
         return as_outputs(values)
-    require(len(filled) == len(values), f"{where} holds numbers and empty cells; fill or drop them.", InputFileError)
-    return numbers_of_one_kind(list(read))
+    empty = len(values) - len(filled)
+    require(
+        not empty, f"{where} holds numbers and empty cells ({empty} of {len(values)}); {_WRITE_A_WORD}", InputFileError
+    )
+    return numbers_of_one_kind(read) if are_written_alike(dict(zip(values, read, strict=True))) else as_outputs(values)
+
+
+def _read_numbers(cells: list[str]) -> list[Any] | None:
+    """The numbers in a column, with the sign of minus zero; None where it holds anything else."""
+    read = readable(cells)
+    return list(map(float, cells)) if read is not None and "-0" in cells else read
 
 
 def _trimmed(values: list[str]) -> list[str]:
@@ -114,12 +129,6 @@ def _trimmed(values: list[str]) -> list[str]:
     distinct = set(values)
     around = {(len(cell) - len(cell.lstrip()), len(cell) - len(cell.rstrip())) for cell in distinct}
     return list(map(str.strip, values)) if min(len(around), len(set(map(len, distinct)))) == 1 else values
-
-
-def _are_written_alike(cells: set[str]) -> bool:
-    """Whether numbers differ in nothing that reading them as numbers would hide: space, or a plus sign of some."""
-    plus = {cell.startswith("+") for cell in cells if not cell.startswith("-")}
-    return len(plus) <= 1 and not any("_" in cell or cell != cell.strip() for cell in cells)
 
 
 def _joined(columns: list[AnyArray]) -> AnyArray:
