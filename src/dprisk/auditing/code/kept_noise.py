@@ -26,7 +26,7 @@ from dprisk.errors import DpriskError, TargetError, fail
 from dprisk.types import AnyArray
 
 RECORDS = 4  # that are tried, each twice
-PATIENCE = 0.2  # seconds after which no more are tried
+PATIENCE = 0.2  # seconds of calls after which no more are tried
 REPEATED, BLOCKS = 64, 64  # calls in a block, and blocks, before code is refused: noise drawn in advance is used up
 CHANGEABLE = list, dict, set, bytearray, np.ndarray
 
@@ -96,7 +96,7 @@ class _Watch:
         )
         self.target, self.seeded = few.watchable()
         self.others: list[Any] = []
-        self.calls = 0
+        self.calls, self.seconds = 0, 0.0
 
     def keeps(self) -> bool:
         """Whether the first call with a record draws random numbers, and the next ones give the same without any."""
@@ -120,24 +120,23 @@ class _Watch:
 
     def _asked(self) -> Iterator[list[int]]:
         """The record of each call, the first in any case and others while there is time; a batch has them all."""
-        started = time.perf_counter()
         everybody = list(range(self.target.size))
         for numbers in [everybody] if self.target.batch else [[number] for number in everybody]:
             yield numbers
-            if time.perf_counter() - started > PATIENCE:
+            if self.seconds > PATIENCE:
                 return
 
     def _stays(self, numbers: list[int]) -> bool:
         """Whether that is so in very many calls, whichever generator they might draw from."""
         self.others = all_generators()
         block = numbers if self.target.batch else numbers * REPEATED
-        started, (before, drew) = time.perf_counter(), self._call(block)
+        started, (before, drew) = self.seconds, self._call(block)
         for _ in range(BLOCKS - 1):
             outputs, draws = self._call(block)
             alike = self.target.batch or same_outputs(outputs[1:], outputs[:-1])
             if drew or draws or not (alike and same_outputs(before, outputs)):
                 return False
-            if time.perf_counter() - started > PATIENCE and not self.target.batch:
+            if self.seconds - started > PATIENCE and not self.target.batch:
                 break
         return True
 
@@ -148,6 +147,8 @@ class _Watch:
         with kept, system_draws() as drawn:
             with seeded(self.calls, self.seeded):
                 before = states(watched)
+            started = time.perf_counter()
             outputs = self.target.repeat(numbers, self.calls)
+            self.seconds += time.perf_counter() - started
             drew = states(watched) != before
         return outputs, drew or bool(drawn)
