@@ -267,7 +267,7 @@ def _labels(value: Any) -> str | None:
     """The names of a data frame or series, its columns, rows and categories, which may tell more than its entries."""
     named = {part: getattr(value, part, None) for part in ("name", "columns", "index")}
     told = {part: held for part, held in named.items() if held is not None and not callable(held)}
-    if hasattr(value, "dtypes"):
+    if "index" in told and hasattr(value, "dtypes"):  # those of polars are of all frames so far
         told |= _categories(value.dtypes)
     return ", ".join(f"{part} {held if part == 'name' else list(held)}" for part, held in told.items()) or None
 

@@ -202,8 +202,9 @@ class BesideOwn(View):
 
 
 def beside(tokens: IntArray, own: IntArray) -> IntArray:
-    """Tokens and the records of the runs together."""
-    return np.where(tokens == NOTHING, NOTHING, (tokens << OWN_BITS) | (own & ((1 << OWN_BITS) - 1)))
+    """Tokens and the records of the runs together; nothing of records whose numbers are too large."""
+    is_told = (tokens != NOTHING) & (own < 1 << OWN_BITS)
+    return np.where(is_told, (tokens << OWN_BITS) | own, NOTHING)
 
 
 def numbers_of(outputs: AnyArray) -> FloatArray | None:
