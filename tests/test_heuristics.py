@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from dprisk import (
     GRR,
@@ -634,3 +635,13 @@ def test_each_candidate_is_as_likely_and_anybody_where_there_is_none() -> None:
     assert np.all(shares[wanted == 0] == 0)
     np.testing.assert_allclose(shares, wanted, atol=0.04)
     assert one_of(np.zeros((0, 4), dtype=bool), np.random.default_rng(0)).size == 0
+
+
+@pytest.mark.parametrize("share", [0.004, 0.1, 0.5])
+def test_candidates_are_as_likely_whether_they_are_tried_or_listed(share: float) -> None:
+    rng = np.random.default_rng(1)
+    row = rng.permutation(500) < 500 * share
+    found = one_of(np.broadcast_to(row, (20_000, 500)), rng)
+    times = np.bincount(found, minlength=500)
+    assert np.all(times[~row] == 0)
+    assert stats.chisquare(times[row]).pvalue > 1e-4

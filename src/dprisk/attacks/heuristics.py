@@ -28,6 +28,8 @@ from dprisk.threat.success import Attributes
 from dprisk.threat.threat import Threat
 from dprisk.types import BoolArray, FloatArray, IntArray
 
+TRIES = 8  # columns of a row that are tried before it is read
+
 
 @dataclass(frozen=True)
 class Report:
@@ -290,7 +292,21 @@ class AboveThreshold:
 
 
 def one_of(candidates: BoolArray, rng: np.random.Generator) -> IntArray:
-    """A random candidate (column) of each row, any column where a row has none."""
+    """A random candidate (column) of each row, any column where a row has none.
+
+    Columns are tried at random first: the first candidate among them is a random one, and found without reading the
+    row. Of rows in which none was tried the candidates are listed.
+    """
+    rows, columns = candidates.shape
+    tried = rng.integers(columns, size=(rows, TRIES))
+    hits = np.take_along_axis(candidates, tried, axis=1)
+    found: IntArray = tried[np.arange(rows), hits.argmax(axis=1)]
+    missed = np.flatnonzero(~hits.any(axis=1))
+    found[missed] = _one_listed(candidates[missed], rng)
+    return found
+
+
+def _one_listed(candidates: BoolArray, rng: np.random.Generator) -> IntArray:
     rows, columns = candidates.shape
     which, on = rng.random(rows), where_on(candidates)
     starts = np.searchsorted(on, np.arange(rows + 1) * columns)

@@ -21,6 +21,7 @@ def draw_subsets(size: int, own: IntArray, truth: BoolArray, others: IntArray, r
     few = np.where(large, size - 1 - others, others)
     mean = float(few.mean()) if few.size else 0.0
     rate = max(0.0, mean - 2 * math.sqrt(mean * (1 - mean / size))) / size
+    rate = rate if rate < SPARSE else math.floor(256 * rate) / 256  # which a byte decides
     member = draw_rows(rate, own.size, size, rng)
     _choose_others(own, few, member, rng)
     if large.any():
@@ -81,8 +82,9 @@ def draw_bits(probability: float, out: BoolArray, rng: np.random.Generator) -> N
     byte = rng.integers(1 << 64, size=-(-flat.size // 8), dtype=np.uint64).astype("<u8", copy=False).view(np.uint8)
     byte = byte[: flat.size]
     np.less(byte, digits, out=flat)
-    tie = where_on(byte == digits)
-    flat[tie] = rng.random(tie.size) < probability * 256 - digits
+    if probability * 256 > digits:
+        tie = where_on(byte == digits)
+        flat[tie] = rng.random(tie.size) < probability * 256 - digits
 
 
 def where_on(bits: BoolArray) -> IntArray:
