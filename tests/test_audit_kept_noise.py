@@ -128,6 +128,67 @@ def test_it_is_refused_wherever_it_draws(source: str) -> None:
         audit(Drawing(SOURCES[source]), 1.0, records=[0, 1], runs=2000)
 
 
+class Instantaneous(Client):
+    """All of RAPPOR's client: fresh noise in each report, on top of the permanent response."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size = size
+
+    def __call__(self, record: int, rng: np.random.Generator) -> AnyArray:
+        if record not in self.memo:
+            self.memo[record] = (np.arange(self.size) == record) ^ (rng.random(self.size) < 0.3)
+        return np.asarray(self.memo[record] ^ (rng.random(self.size) < 0.25))
+
+
+@pytest.mark.parametrize("size", [1, 8])
+@pytest.mark.parametrize("records", [[0, 5], range(100)])
+def test_fresh_noise_on_top_of_what_is_kept_is_refused(size: int, records: Any) -> None:
+    client = Instantaneous(size)
+    for _ in range(2):
+        with pytest.raises(TargetError, match=KEEPS):
+            audit(client, 1.0, records=records, runs=2000)
+    tried(as_target(lambda record, rng: Instantaneous(size)(record, rng), records))
+
+
+def test_fresh_noise_from_elsewhere_on_top_of_what_is_kept_is_refused() -> None:
+    held, memo = np.random.default_rng(3), dict[int, float]()
+
+    def answer(record: int) -> float:
+        kept = memo[record] if record in memo else memo.setdefault(record, record + random.gauss())
+        return kept + held.normal()
+
+    with pytest.raises(TargetError, match=KEEPS):
+        audit(answer, 1.0, records=[0, 1], runs=2000)
+
+
+@pytest.mark.parametrize("kind", ["prepared once", "in turns", "a spare one", "of a growing pool", "by rejection"])
+def test_code_that_draws_more_in_some_calls_passes(kind: str) -> None:
+    """What it keeps is for everybody, or used up."""
+    state: list[float] = []
+
+    def more(rng: np.random.Generator) -> float:
+        if kind == "prepared once" and not state:
+            state.extend(rng.random(5))
+        if kind == "in turns":
+            state.append(0.0)
+            return float(rng.random(1 + len(state) % 2)[0])
+        if kind == "a spare one":
+            if not state:
+                state.extend(rng.random(2))
+            return state.pop()
+        if kind == "of a growing pool":
+            state.extend(rng.random(1 + len(state) % 5))
+        while kind == "by rejection" and rng.random() < 0.5:
+            pass
+        return 0.0
+
+    def answer(record: int, rng: np.random.Generator) -> float:
+        return round(record + rng.laplace() + 0 * more(rng), 1)
+
+    tried(as_target(answer, range(10)))
+
+
 @pytest.mark.parametrize("warm", [False, True])
 def test_an_lru_cache_is_refused_also_when_it_was_called_before(warm: bool) -> None:
     cached = functools.lru_cache(lambda record: record ^ int(np.random.random() < 0.3))  # noqa: NPY002

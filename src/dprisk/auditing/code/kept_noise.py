@@ -3,7 +3,8 @@
 An audit calls code many times and takes the runs as independent. Of code that keeps its noise they are copies of one
 run: what they tell is luck, and "violated" may be said of correct code. So such code is refused. It is told from code
 without noise, which is rightly found out, by the random numbers that it draws: some in the first call with a record,
-none in later ones. It must be looked at before anything else calls it.
+and none in later ones, or fewer if it adds fresh noise to what it keeps. It must be looked at before anything else
+calls it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import contextlib
 import inspect
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MethodType
 from typing import Any
 from weakref import WeakValueDictionary
@@ -28,6 +29,8 @@ from dprisk.types import AnyArray
 RECORDS = 4  # that are tried, each twice
 PATIENCE = 0.2  # seconds of calls after which no more are tried
 REPEATED, BLOCKS = 64, 64  # calls in a block, and blocks, before code is refused: noise drawn in advance is used up
+LATER = 8  # calls that draw fewer random numbers than the first one, all as many, before that counts
+KEPT_FOR = 2  # records with which that is so: the first call of all may prepare something for everybody
 CHANGEABLE = list, dict, set, bytearray, np.ndarray
 
 _refused: WeakValueDictionary[int, Any] = WeakValueDictionary()  # by id: they have their noise by now, and draw none
@@ -38,8 +41,11 @@ def require_fresh_noise(target: CodeTarget) -> None:
 
     Two calls with each of a few records tell, one record's if they are slow. Before code is refused it is called up to
     4,096 times more, all generators of the process watched: code that draws in advance then gives other outputs, or
-    draws. What is inside a `functools.lru_cache` is tried in its stead, since the cache may be full already. Code that
-    fails is left to fail where that is told.
+    draws. Refused as well is code that adds fresh noise to what it keeps, as all of RAPPOR's client does: from the same
+    seed it draws more random numbers in the first call with a record than in any later one, with each of two records.
+
+    What is inside a `functools.lru_cache` is tried in its stead, since the cache may be full already. Code that fails
+    is left to fail where that is told.
     """
     code = target.loaded
     holder = code.__self__ if inspect.ismethod(code) else code
@@ -56,8 +62,8 @@ def require_fresh_noise(target: CodeTarget) -> None:
 def _refuse(target: CodeTarget, holder: Any, inside: Any) -> None:
     remedy = f"a function that makes a fresh object in each run, as {_fresh(target, holder)} does"
     fail(
-        f"{target.name} keeps its noise: it draws random numbers when it is first called and later gives the same "
-        "output again without drawing any, so its runs are not independent and an audit of them says nothing; audit "
+        f"{target.name} keeps its noise: it draws random numbers when it is first called and keeps them for later "
+        "calls, so its runs are not independent and an audit of them says nothing; audit "
         f"{remedy if inside is None else f'what is inside its cache, {target.name}.__wrapped__'}.",
         TargetError,
     )
@@ -81,8 +87,17 @@ def _inside_cache(code: Any) -> Any:
     return None
 
 
+@dataclass(frozen=True)
+class _Call:
+    """What one block gave, whether it drew random numbers, and where it left the generators that were seeded."""
+
+    outputs: AnyArray
+    drew: bool
+    left: list[bytes]
+
+
 class _Watch:
-    """A few calls of a target, each from a seed of its own, and whether random numbers are drawn in them."""
+    """A few calls of a target, from seeds, and whether random numbers are drawn in them."""
 
     def __init__(self, target: CodeTarget, code: Any = None) -> None:
         places = np.unique(np.linspace(0, target.size - 1, RECORDS).astype(np.int64))
@@ -96,25 +111,28 @@ class _Watch:
         )
         self.target, self.seeded = few.watchable()
         self.others: list[Any] = []
-        self.calls, self.seconds = 0, 0.0
+        self.seconds = 0.0
 
     def keeps(self) -> bool:
-        """Whether the first call with a record draws random numbers, and the next ones give the same without any."""
-        for numbers in self._asked():
-            first, drew = self._call(numbers)
-            again, draws = self._call(numbers)
-            if draws or not same_outputs(first, again):
-                continue
-            if drew and self._stays(numbers):
-                return True
-            self.others = self.others or all_generators()  # no noise so far, or drawn from where nobody looked
+        """Whether the first call with a record draws what the next ones, from the same seed, do not draw again."""
+        partly = 0
+        for seed, numbers in enumerate(self._asked()):
+            first, again = self._call(numbers, seed), self._call(numbers, seed)
+            if again.drew:
+                partly += first.left != again.left and self._settled(numbers, seed, again)
+                if partly >= KEPT_FOR:
+                    return True
+            elif same_outputs(first.outputs, again.outputs):
+                if first.drew and self._stays(numbers):
+                    return True
+                self.others = self.others or all_generators()  # no noise so far, or drawn from where nobody looked
         return False
 
     def varies(self) -> bool:
         """Whether calls draw random numbers, or give other outputs."""
         for numbers in self._asked():
-            (first, drew), (again, draws) = self._call(numbers), self._call(numbers)
-            if drew or draws or not same_outputs(first, again):
+            one, two = self._call(numbers, 0), self._call(numbers, 1)
+            if one.drew or two.drew or not same_outputs(one.outputs, two.outputs):
                 return True
         return False
 
@@ -126,29 +144,35 @@ class _Watch:
             if self.seconds > PATIENCE:
                 return
 
+    def _settled(self, numbers: list[int], seed: int, again: _Call) -> bool:
+        """Whether from now on as many random numbers are drawn from the same seed, but for those drawn in advance."""
+        return all(self._call(numbers, seed).left == again.left for _ in range(LATER))
+
     def _stays(self, numbers: list[int]) -> bool:
-        """Whether that is so in very many calls, whichever generator they might draw from."""
+        """Whether nothing is drawn in very many calls, whichever generator they might draw from, and all give the same.
+
+        Each is from a seed of its own.
+        """
         self.others = all_generators()
         block = numbers if self.target.batch else numbers * REPEATED
-        started, (before, drew) = self.seconds, self._call(block)
-        for _ in range(BLOCKS - 1):
-            outputs, draws = self._call(block)
-            alike = self.target.batch or same_outputs(outputs[1:], outputs[:-1])
-            if drew or draws or not (alike and same_outputs(before, outputs)):
+        started, before = self.seconds, self._call(block, 0)
+        for seed in range(1, BLOCKS):
+            call = self._call(block, seed)
+            alike = self.target.batch or same_outputs(call.outputs[1:], call.outputs[:-1])
+            if before.drew or call.drew or not (alike and same_outputs(before.outputs, call.outputs)):
                 return False
             if self.seconds - started > PATIENCE and not self.target.batch:
                 break
         return True
 
-    def _call(self, numbers: list[int]) -> tuple[AnyArray, bool]:
-        """The outputs of one block, and whether it drew."""
-        self.calls += 1
+    def _call(self, numbers: list[int], seed: int) -> _Call:
+        """One block from this seed."""
         watched = [*self.seeded, *self.others]
         with kept, system_draws() as drawn:
-            with seeded(self.calls, self.seeded):
+            with seeded(seed, self.seeded):
                 before = states(watched)
             started = time.perf_counter()
-            outputs = self.target.repeat(numbers, self.calls)
+            outputs = self.target.repeat(numbers, seed)
             self.seconds += time.perf_counter() - started
-            drew = states(watched) != before
-        return outputs, drew or bool(drawn)
+            after, left = states(watched), states(self.seeded)
+        return _Call(outputs, after != before or bool(drawn), left)
