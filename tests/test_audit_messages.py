@@ -92,7 +92,7 @@ def test_a_delta_without_a_claim_is_not_ignored() -> None:
 
 
 def test_a_mechanism_without_a_pure_epsilon_asks_for_a_delta() -> None:
-    with pytest.raises(ParameterError, match="ApproxDP"):
+    with pytest.raises(ParameterError, match=r"claim=\(1.0, 1e-5\)"):
         audit(Gaussian(2, sigma=1.0), runs=100)
 
 

@@ -130,6 +130,7 @@ def test_the_use_of_recorded_runs_ends_with_the_first_record_that_has_none_left(
         return Design(np.array([0, 1]), 1e-9, Always(1))
 
     monkeypatch.setattr(recorded_runs, "learned_design", learn)
+    monkeypatch.setattr(recorded_runs, "SEVERAL", 1)
     records = np.repeat([0, 1], [1, 200])
     runs = Recorded(records, np.zeros(records.size, dtype=np.int64), (0, 1), "file")
     for seed in range(40):

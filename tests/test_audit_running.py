@@ -176,7 +176,7 @@ def test_an_audit_ends_in_time_with_what_it_has(n_jobs: int) -> None:
     assert time.perf_counter() - started < 30  # and not until a call comes back
     assert 0 < report.runs < 10_000_000
     assert report.anytime
-    assert f"was up after {report.runs} of 10000000 runs" in report.sentence()
+    assert f"was up after {report.runs:,} of 10,000,000 runs" in report.sentence()
 
 
 def test_enough_time_changes_nothing_but_the_certificate() -> None:
@@ -340,7 +340,7 @@ def test_the_command_ends_in_time() -> None:
     ended = command("--runs", "100000000", "--for", "3s", "--json")
     told = json.loads(ended.stdout)
     assert told["anytime"]
-    assert told["notes"] == [f"The time of 3 s was up after {told['runs']} of 100000000 runs."]
+    assert told["notes"] == [f"The time of 3 s was up after {told['runs']:,} of 100,000,000 runs."]
     assert ended.stderr == ""
     assert command("--for", "soon").stderr.count("no time") == 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -21,7 +22,10 @@ from dprisk.auditing.report import AuditReport, conclude
 from dprisk.auditing.running.plan import Outcome
 from dprisk.errors import InputFileError, fail, require
 from dprisk.guarantees import Guarantee
+from dprisk.types import IntArray
 
+SEVERAL = 6  # runs that two records need at least: half of them are learned from, in three parts
+OFTEN = 10  # rows of each record, on average, below which it is asked whether that column is the right one
 PARTS = 8  # of the runs that count, between which attackers learn
 
 
@@ -39,7 +43,7 @@ def audit_recorded(runs: Recorded, claim: float | Guarantee, *, alpha: float = 0
         fail(f"audit_recorded takes runs that were read by `recorded`, as recorded(FILE), not a {type(runs).__name__}.")
     codes, outputs, rng = runs.records, runs.outputs, block_generator(terms.seed, -1)
     require_outputs(outputs)
-    require(np.unique(codes).size >= 2, "An audit needs recorded runs of at least two records.")
+    _require_several(runs)
     taken_apart = layout_of(outputs)
     require(
         (taken_apart is not None and taken_apart.length == 1)  # one text, and no number of a row beside it
@@ -67,4 +71,32 @@ def audit_recorded(runs: Recorded, claim: float | Guarantee, *, alpha: float = 0
         tally = found.tally + found.design.judged(new.seen, truth[part])
         found = replace(found, tally=tally, recent=(*found.recent, new))
     target = {"name": runs.name, "size": runs.size, "recorded": int(codes.size)}
-    return conclude(found, target, terms, started, planned=found.tally.runs, anytime=True)
+    notes = *runs.notes, *_left_over(runs, rest, design.universe, used.size)
+    return conclude(found, target, terms, started, planned=found.tally.runs, anytime=True, notes=notes)
+
+
+def _require_several(runs: Recorded) -> None:
+    """Refuse runs of which no two records have several."""
+    times = np.bincount(runs.records, minlength=runs.size)
+    require(np.count_nonzero(times) >= 2, "An audit needs recorded runs of at least two records.", InputFileError)
+    often, there = np.count_nonzero(times >= SEVERAL), np.count_nonzero(times)
+    require(
+        often >= 2,
+        f"{runs.name} has too few runs to learn from: {there:,} records in {times.sum():,} rows, of which "
+        f"{'only one has' if often else 'none has'} {SEVERAL} rows or more; two need as many. Are the columns swapped?",
+        InputFileError,
+    )
+
+
+def _left_over(runs: Recorded, rest: IntArray, suspects: IntArray, used: int) -> Iterator[str]:
+    """Says so if most of the runs of suspects did not count since one of them has few, or the columns seem swapped."""
+    there, kinds = np.unique(runs.records).size, len(set(map(repr, runs.outputs.tolist())))
+    if there > OFTEN * kinds and runs.records.size < OFTEN * there:
+        yield f"There are {there:,} records and {kinds:,} outputs in {runs.records.size:,} rows: are the columns swapped?"
+    times = np.bincount(runs.records[rest], minlength=runs.size)[suspects]
+    if used < times.sum() / 2:
+        rare = int(suspects[np.argmin(times)])
+        yield (
+            f"Only {used:,} of {runs.records.size:,} rows count: all suspects are drawn as often, and record "
+            f"{runs.labels[rare]!r} has {np.count_nonzero(runs.records == rare):,} rows; leave it out if it is a slip."
+        )

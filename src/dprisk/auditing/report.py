@@ -50,6 +50,7 @@ class AuditReport(Answer):
     witnesses: tuple[Witness, ...] = ()
     coverage: Coverage | None = None
     notes: tuple[str, ...] = ()  # what happened besides, in sentences
+    known_epsilon: float | None = None  # that a mechanism has by its formula, where that is above the claim
 
     @property
     def name(self) -> str:
@@ -135,10 +136,13 @@ class AuditReport(Answer):
         """Violated if the certified epsilon is above the claim; undecided if there was too little to go by.
 
         That is so if runs are missing, no answer was given, or so many answers could not refute the claim even if
-        all were correct, or code that gives away one of the suspects in every run would not have been found.
+        all were correct, or code that gives away one of the suspects in every run would not have been found; and if the
+        claim is known to be wrong, but the runs do not show it.
         """
         if self.epsilon_certified > self.claim.epsilon:
             return "violated"
+        if self.known_epsilon is not None:
+            return "undecided"
         able = self.design.able(self.tally, self.claim, self.alpha, self.anytime)
         able = able and (self.coverage is None or self.coverage.able)
         return "consistent with the claim" if able and self.runs >= self.planned else "undecided"
@@ -161,35 +165,46 @@ class AuditReport(Answer):
         claim += self._neighbours
         if isinstance(self.claim, Consequence):
             claim = f"{self.claim.told} (tested as {claim})"
-        certified = f"its true epsilon is at least {self._certified} ({sure(self.alpha)})"
+        told = (
+            f"its true epsilon is at least {self._certified}" if float(self._certified) else "no epsilon is certified"
+        )
+        certified = f"{told} ({sure(self.alpha)})"
         if self.verdict == "violated":
             early = "; it may be far larger, for the audit stopped there" if self.runs < self.planned else ""
             seen = self.witnesses[0].sentence() if self.witnesses else self._pooled()
             return f"{self.name} breaks its promise of {claim}: {certified}{early}.{seen and ' '}{seen}"
         if self.verdict == "undecided":
-            settled = f"Undecided: {self.runs} runs of {self.name} do not settle {claim}"
+            settled = f"Undecided: {self.runs:,} runs of {self.name} do not settle {claim}"
             return f"{settled} ({self._why_undecided()}); {certified}."
         looked = f" {self.coverage.sentence()}" if self.coverage else ""
-        found = f"{self.runs} runs of {self.name} are consistent with {claim}, which is no proof of it"
+        found = f"{self.runs:,} runs of {self.name} are consistent with {claim}, which is no proof of it"
         return f"{found}; {certified}.{looked}"
 
     def _why_undecided(self) -> str:
         if self.runs < self.planned:
             return "the audit did not finish"
+        if self.known_epsilon is not None:
+            at = f" at delta {self.claim.delta:g}"
+            own = f"its epsilon is {self.known_epsilon:.4g}" if self.known_epsilon < math.inf else "it keeps no epsilon"
+            return f"by its formula {own}{at}, which these runs do not show"
         if not isinstance(self.tally, Counts | Answers):
-            return "so few might miss a gross leak"
+            if self.attack().baseline >= 1 - 1e-9:
+                return "every guess counts as right, so nothing is left to find out"
+            return "so few are too few to notice even a gross leak"
         sizes = self.tally.sizes if isinstance(self.tally, Answers) else {self.counts.size}
         fewest = fewest_runs(max(sizes), self.claim.epsilon, self.claim.delta, self.alpha)
         if fewest is None:
             return "no outcome could refute it"
         if self.runs < fewest:
-            return f"it takes {fewest} at least to refute it"
+            return f"it takes {fewest:,} at least to refute it"
         if self.counts.answered == 0:
+            if isinstance(self.tally, Counts):
+                return "the attacker had nothing to go by"
             return (
                 "the main attacker had nothing to go by; give it numbers to look at with post=..., but what that "
                 "leaves out is not audited"
             )
-        return f"with {self.counts.answered} answers of the main attacker a gross leak might be missed"
+        return f"{self.counts.answered:,} answers of the main attacker are too few to notice even a gross leak"
 
     def _pooled(self) -> str:
         """What shows the violation where no kind of output does by itself; empty under a threat."""
@@ -228,10 +243,13 @@ class AuditReport(Answer):
         """What the attacker gained, beside its bounds, in words; empty without runs.
 
         If the claim is refuted and the runs on average do not show it, as when the leak is in few of them, then what
-        the claim would allow is left out: it reads as an acquittal, and is none.
+        the claim would allow is left out: it reads as an acquittal, and is none. Of an attacker who never answered
+        nothing is said.
         """
         attack = self.attack()
         if attack.success is None or attack.advantage is None or attack.success_interval is None:
+            return ""
+        if isinstance(self.tally, Counts | Answers) and self.counts.answered == 0:
             return ""
         low, high = (100 * end for end in attack.success_interval)
         silent = isinstance(self.tally, Counts | Answers) and self.counts.answered < self.counts.runs
@@ -239,6 +257,8 @@ class AuditReport(Answer):
         allowed = [
             f"the claim allows {decimals_up(100 * most, 2)}" for most in (attack.success_bound, attack.advantage_bound)
         ]
+        if self.verdict != "violated" and attack.success > attack.success_bound:
+            allowed[0] += ", and chance may explain the rest"
         return (
             f"The attacker{', guessing at random where it kept silent,' if silent else ''} is right in "
             f"{100 * attack.success:.2f} % of all runs ({decimals_down(low, 2)} to {decimals_up(high, 2)}"
@@ -318,6 +338,7 @@ def conclude(
     planned: int,
     anytime: bool,
     notes: Iterable[str] = (),
+    known_epsilon: float | None = None,
 ) -> AuditReport:
     """The report on runs that began at `started`, a reading of `time.perf_counter`."""
     report = AuditReport(
@@ -331,6 +352,7 @@ def conclude(
         seed=terms.seed,
         seconds=time.perf_counter() - started,
         notes=tuple(notes),
+        known_epsilon=known_epsilon,
     )
     if report.epsilon_certified > report.claim.epsilon:
         concluded = replace(report, witnesses=found.witnesses(report.claim, report.alpha))

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 from dprisk.auditing.certify.claim import Terms, as_claim
 from dprisk.auditing.code.reading import Records, read
+from dprisk.auditing.code.target import Target
 from dprisk.auditing.evidence.choosing import Look, WatchPilot, choose
 from dprisk.auditing.report import AuditReport, conclude
 from dprisk.auditing.running.identity import identity
 from dprisk.auditing.running.plan import Outcome, Watch, carry_out
 from dprisk.auditing.running.store import Store
 from dprisk.auditing.running.workers import Budget, Running
-from dprisk.errors import ParameterError, require
-from dprisk.guarantees import Guarantee
+from dprisk.errors import MechanismError, ParameterError, TooLargeError, require
+from dprisk.guarantees import ApproxDP, Guarantee
 from dprisk.threat.threat import Threat
+
+SLACK = 1e-6  # of what is known of a mechanism, which is computed in floats
 
 
 def audit(
@@ -64,7 +67,8 @@ def audit(
     require(isinstance(look, Look), f"look is a Look, as in Look(low_bits=False), not {look!r}")
     require(isinstance(running, Running), f"running is a Running, as in Running(n_jobs=2), not {running!r}")
     require(watch is None or callable(watch), f"watch is a function of the tally so far and the runs, not {watch!r}")
-    target = read(subject, records, running.timeout)
+    with _in_time(budget), budget.kept():
+        target = read(subject, records, running.timeout)
     promise = as_claim(target.claim if claim is None else claim, target.mechanism, target.relation)
     terms = Terms(promise, runs, alpha, seed, stop_early, running.seconds is not None)
     with (
@@ -84,6 +88,7 @@ def audit(
         planned=found.tally.runs if ended else terms.runs,
         anytime=terms.anytime or found.interrupted,
         notes=_notes(found, terms, running, ended),
+        known_epsilon=None if claim is None else _larger_epsilon(target, terms.claim),
     )
     if found.interrupted:
         raise AuditInterrupted(report, running.store)
@@ -98,14 +103,27 @@ def _in_time(budget: Budget) -> Iterator[None]:
     except KeyboardInterrupt:
         if not budget.is_over:
             raise
-        told = f"{budget.seconds:g} seconds were up before the first run that counts, in the pilot."
+        told = f"{budget.seconds:g} seconds were up before the first run that counts, while the code was tried."
         more = "Give the audit more time, or fewer records, or a store, from which the same audit goes on."
         raise ParameterError(f"{told} {more}") from None
 
 
+def _larger_epsilon(target: Target, claim: ApproxDP) -> float | None:
+    """The epsilon of a mechanism of dprisk by its formula, if that is above its claim; None if it is not, or unknown."""
+    mechanism = target.mechanism
+    if mechanism is None or not type(mechanism).__module__.startswith("dprisk."):
+        return None
+    with suppress(MechanismError, TooLargeError):
+        if claim.delta == 0:
+            return mechanism.epsilon if mechanism.epsilon > claim.epsilon * (1 + SLACK) else None
+        if mechanism.guarantee_is_exact and mechanism.delta_at(claim.epsilon) > claim.delta * (1 + SLACK):
+            return mechanism.epsilon_at(claim.delta)
+    return None
+
+
 def _notes(found: Outcome, terms: Terms, running: Running, ended: bool) -> Iterator[str]:
     if ended:
-        yield f"The time of {running.seconds:g} s was up after {found.tally.runs} of {terms.runs} runs."
+        yield f"The time of {running.seconds:g} s was up after {found.tally.runs:,} of {terms.runs:,} runs."
     if found.deaths:
         yield (
             f"Workers died {found.deaths} times, and their blocks were run again: if the code ended its process, "

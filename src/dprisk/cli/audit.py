@@ -1,6 +1,7 @@
 """The command `dprisk audit`."""
 
 import logging
+import math
 import sys
 from collections.abc import Iterator
 from concurrent.futures import Executor
@@ -22,6 +23,7 @@ from dprisk.auditing.code.reading import require_few
 from dprisk.auditing.code.references import Reference
 from dprisk.auditing.code.target import Target
 from dprisk.auditing.report import AuditReport
+from dprisk.auditing.running.workers import LONGEST
 from dprisk.catalogue import MECHANISMS
 from dprisk.catalogue.naming import records_of
 from dprisk.cli.options import (
@@ -52,6 +54,7 @@ from dprisk.threat.threat import Threat
 
 OF_A_THREAT = {"prior", "knows", "within", "space"}
 EXIT_CODES = {"violated": 1, "undecided": 3, "consistent with the claim": 0}
+LARGE = 1e100  # an e-value beyond which digits say nothing
 PATIENCE = "5s"  # for a cluster to answer, and to come back when it was lost
 
 
@@ -116,8 +119,7 @@ def _audit(**given: Any) -> None:
         with redirect_stdout(sys.stderr):  # what the code prints is no part of the report
             report = _recorded(given, typed) if given["outputs"] is not None else _run(given, typed)
     except KeyboardInterrupt as stop:
-        again = f"--store {given['store']}" if given["store"] else "--store FILE"
-        click.echo(f"\nStopped. The same command with {again} goes on where it stopped.", err=True)
+        click.echo(f"\n{_stopped(given['store'])}", err=True)
         if not isinstance(stop, AuditInterrupted):
             raise
         report, interrupted = stop.report, True
@@ -128,6 +130,13 @@ def _audit(**given: Any) -> None:
     else:
         say(_told(report))
     context.exit(INTERRUPTED if interrupted else EXIT_CODES[report.verdict])
+
+
+def _stopped(store: Path | None) -> str:
+    """What somebody who pressed Ctrl-C can do now."""
+    if store is None:
+        return "Stopped, and no run was kept. With --store FILE the same command would go on where it is stopped."
+    return f"Stopped. The same command with --store {store} goes on where it stopped."
 
 
 def _run(given: Options, typed: set[str]) -> AuditReport:
@@ -149,7 +158,7 @@ def _run(given: Options, typed: set[str]) -> AuditReport:
         if not isinstance(tally, Counts):
             return str(tally.describe())
         certified = decimals_down(anytime_epsilon(tally, given["alpha"], delta), 3)
-        return f"{tally.answered} answered, epsilon >= {certified}"
+        return f"{tally.answered:,} answered, epsilon >= {certified}"
 
     with _workers(given["cluster"], given["jobs"]) as (executor, n_jobs), live() as tell:
         return audit(
@@ -188,9 +197,11 @@ def _seconds(text: str | None) -> float | None:
     units = {"s": 1, "m": 60, "h": 3600}
     number, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1)
     try:
-        return float(number) * unit
+        seconds = float(number) * unit
     except ValueError:
         raise ParameterError(f"--for {text} is no time; give one as in 90s, 10m or 2h.") from None
+    require(0 < seconds <= LONGEST, f"--for must be above 0 and no more than a year, got {text}.")
+    return seconds
 
 
 def _attack(name: str | None, mechanism: Mechanism | None, threat: Threat | None) -> Guesser | None:
@@ -308,8 +319,10 @@ def _recorded(given: Options, typed: set[str]) -> AuditReport:
 
 
 def _told(report: AuditReport) -> str:
+    best = f"{report.epsilon_estimate:.3f}" if math.isfinite(report.epsilon_estimate) else "infinite"
+    evidence = f"{report.e_value:.3g}" if report.e_value < LARGE else f"above {LARGE:g}"
     return (
         f"{report.sentence()}\n"
-        f"Verdict: {report.verdict}. Best estimate {report.epsilon_estimate:.3f}, e-value {report.e_value:.3g}, "
-        f"{report.tally.describe()}.\n{report.attack_sentence()}"
+        f"Verdict: {report.verdict}. Best estimate {best}, e-value {evidence}, {report.tally.describe()}.\n"
+        f"{report.attack_sentence()}"
     ).rstrip()

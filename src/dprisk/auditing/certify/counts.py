@@ -84,7 +84,7 @@ class Counts:
 
     def describe(self) -> str:
         """In words."""
-        return f"{self.correct} right of {self.answered} answers in {self.runs} runs among {self.size} records"
+        return f"{self.correct:,} right of {self.answered:,} answers in {self.runs:,} runs among {self.size:,} suspects"
 
 
 def fewest_runs(size: int, epsilon: float, delta: float, alpha: float) -> int | None:

@@ -90,7 +90,7 @@ class Gains:
 
     def describe(self) -> str:
         """In words."""
-        return f"{self.correct} right of {self.runs} guesses, advantage {self.mean:.4g}"
+        return f"{self.correct:,} right of {self.runs:,} guesses, advantage {self.mean:.4g}"
 
     def __repr__(self) -> str:
         return f"Gains({self.describe()})"

@@ -1,7 +1,8 @@
 """Outputs of code that ran elsewhere, read from a file or a table."""
 
 import importlib
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,19 +24,25 @@ from dprisk.tables import (
 )
 from dprisk.types import AnyArray, IntArray, Table
 
+_MAY_HAVE_A_COMMA = re.compile(r"[-+]?\d+(,\d+)?")
 _WRITE_A_WORD = (
     "write a word there, such as `none`, so that a missing output counts as one: which are missing may tell."
 )
+_NAME_IT = "leave these rows out, or name the record if it is one."
 
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """Outputs of a mechanism that ran elsewhere: `outputs[i]` was drawn for the record `labels[records[i]]`."""
+    """Outputs of a mechanism that ran elsewhere: `outputs[i]` was drawn for the record `labels[records[i]]`.
+
+    `notes` say what may be read otherwise than it was meant.
+    """
 
     records: IntArray
     outputs: AnyArray
     labels: tuple[Any, ...]
     name: str
+    notes: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
@@ -63,7 +70,7 @@ def recorded(source: str | Path | Table, labels: Sequence[Any] | None = None, re
     who = [entry.strip() if text and isinstance(entry, str) else entry for entry in column(table, record)]
     require(who != [], f"{name} has no rows.", InputFileError)
     as_text = all(isinstance(entry, str) for entry in who)
-    require_present(who, f"The column `{record}`")
+    require_present([entry if entry != "" else None for entry in who], f"{name}, column `{record}`", _NAME_IT)
     codes, found = encode(natural(who) if as_text else who)
     if labels is not None:
         codes = _renumbered(codes, found, listed(labels))
@@ -71,7 +78,15 @@ def recorded(source: str | Path | Table, labels: Sequence[Any] | None = None, re
     columns = [_values(column(table, entry), f"{name}, column `{entry}`") for entry in outputs]
     for entry, values in zip(outputs, columns, strict=True):
         require(len(values) == len(who), f"{name}: `{entry}` and `{record}` are of unequal length.", InputFileError)
-    return Recorded(codes, _joined(columns), tuple(found), name)
+    notes = tuple(note for entry in outputs for note in _decimal_commas(column(table, entry), entry))
+    return Recorded(codes, _joined(columns), tuple(found), name, notes)
+
+
+def _decimal_commas(cells: list[Any], name: Any) -> Iterator[str]:
+    """Says so where text may be numbers with a decimal comma: it may be lists as well, so it stays text."""
+    with_comma = next((cell for cell in cells if isinstance(cell, str) and "," in cell), None)
+    if with_comma is not None and all(_MAY_HAVE_A_COMMA.fullmatch(cell.strip()) for cell in set(cells)):
+        yield f"`{name}` is compared as text, such as {with_comma!r}; if that is a number, write it with a point."
 
 
 def _read(path: str | Path) -> Table:

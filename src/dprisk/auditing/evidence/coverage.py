@@ -44,8 +44,8 @@ class Coverage:
         if self.smallest is None:
             return f"{looked}; that is too few to find an output that gives {whom} away, even in all of its runs."
         return (
-            f"{looked}; one and the same output that {whom} alone gives in {significant_up(100 * self.smallest, 2)} % "
-            f"of its runs or more would have been found with a chance of {100 * CHANCE:g} %."
+            f"{looked}; an output that {whom} alone ever gives, always the same, would have been found with a chance "
+            f"of {100 * CHANCE:g} % if it came in {significant_up(100 * self.smallest, 2)} % of its runs or more."
         )
 
     def to_dict(self) -> dict[str, Any]:

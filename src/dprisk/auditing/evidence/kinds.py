@@ -27,7 +27,7 @@ def kind_of(value: Any) -> str:
     if value is None:
         return "None"
     if isinstance(value, Failure):
-        return f"a failure, {value.kind}"
+        return f"a failure ({value.kind})"
     if isinstance(value, bool | np.bool_):
         return "True or False"
     if isinstance(value, tuple):

@@ -251,7 +251,7 @@ class Portfolio(Experiment[Answers]):
         if not found:
             own = [name for name in self.names if BEFORE not in name]
             found = [witness for witness in self._told(own, tally, past) if witness.shows(claim)][:1]
-        return tuple(found)
+        return tuple([witness for witness in found if not witness.is_of_rounded] or found)
 
     def _told(self, names: Sequence[str], tally: Answers, past: Past) -> list[Witness]:
         """What these learners saw, the clearest first; of those who saw the same the one who says it best."""

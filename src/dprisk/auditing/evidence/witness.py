@@ -65,11 +65,20 @@ class Witness:
             f"{self.what[0].upper()}{self.what[1:]} {when} {_share(self.times, self.runs)} runs of record "
             f"{self.record!r}, and {when} {_share(self.other_times, self.other_runs)} runs of record {self.other!r}."
         )
-        numbers = re.findall(r"[\d.]+", " ".join(self.examples))
-        digits = max((len(number.replace(".", "").lstrip("0")) for number in numbers), default=0)
-        unrounded = self.attacker.startswith("low bits") and "2^-" in self.what and digits >= FULL
+        unrounded = self._is_of_last_bits and not self.is_of_rounded
         reason = KEPT if BEFORE in self.attacker else LAST_BITS if unrounded else ""
         return f"{told} {reason}".rstrip()
+
+    @property
+    def is_of_rounded(self) -> bool:
+        """Whether it is about the last bits of numbers with few digits, which say no more than the numbers."""
+        numbers = re.findall(r"[\d.]+", " ".join(self.examples))
+        digits = max((len(number.replace(".", "").lstrip("0")) for number in numbers), default=0)
+        return self._is_of_last_bits and digits < FULL
+
+    @property
+    def _is_of_last_bits(self) -> bool:
+        return self.attacker.startswith("low bits") and "2^-" in self.what
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""

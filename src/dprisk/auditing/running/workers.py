@@ -32,6 +32,7 @@ RETRIES = 3  # times in a row that a pool whose workers died is made anew
 AHEAD = 2  # blocks in flight for each worker, beyond which none is submitted
 
 Work = Callable[[int], Any]  # runs the block of a number
+LONGEST = 366 * 24 * 3600.0  # seconds that an audit may be given
 AGAIN = 1.0  # seconds after which code that went on in spite of it is interrupted again
 
 
@@ -63,7 +64,11 @@ class Running:
             object.__setattr__(self, "timeout", as_timeout(self.timeout))
         if self.seconds is not None:
             object.__setattr__(self, "seconds", as_number("seconds, the time for the whole audit,", self.seconds))
-            require(self.seconds > 0, f"seconds, the time for the whole audit, must be above 0, got {self.seconds:g}")
+            require(
+                0 < self.seconds <= LONGEST,
+                "seconds, the time for the whole audit, must be above 0 and no more than a year (leave it out for no "
+                f"limit), got {self.seconds:g}",
+            )
 
 
 class Workers:
