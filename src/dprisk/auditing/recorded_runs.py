@@ -26,7 +26,7 @@ from dprisk.types import IntArray
 
 SEVERAL = 6  # runs that two records need at least: half of them are learned from, in three parts
 OFTEN = 10  # rows of each record, on average, below which it is asked whether that column is the right one
-PARTS = 8  # of the runs that count, between which attackers learn
+PARTS = 8  # of the runs that count, about, between which attackers learn
 
 
 def audit_recorded(runs: Recorded, claim: float | Guarantee, *, alpha: float = 0.01, seed: int = 0) -> AuditReport:
@@ -57,6 +57,7 @@ def audit_recorded(runs: Recorded, claim: float | Guarantee, *, alpha: float = 0
     learn, rest = order[: codes.size // 2], order[codes.size // 2 :]
     design = learned_design(outputs[learn], codes[learn], Wanted(rest.size, terms.alpha, terms.claim.delta))
     waiting = [list(rest[codes[rest] == record]) for record in design.universe]
+    step = max(1, design.size * min(map(len, waiting)) // PARTS)  # which no suspect that is drawn decides
     drawn: list[tuple[int, int]] = []
     while all(waiting):
         suspect = int(rng.integers(design.size))
@@ -65,7 +66,8 @@ def audit_recorded(runs: Recorded, claim: float | Guarantee, *, alpha: float = 0
     past = Past(Seen(outputs[learn]), codes[learn])
     begun = Portfolio.begun(design, runs.labels, terms.claim.epsilon, past, others=(), in_turn=False)
     found = Outcome(begun.nothing, begun, past)
-    for part in np.array_split(np.arange(used.size), PARTS) if used.size else ():
+    for start in range(0, used.size, step):
+        part = slice(start, start + step)
         found = found.learned(whole=True)
         new = Past(Seen(outputs[used[part]]), codes[used[part]])
         tally = found.tally + found.design.judged(new.seen, truth[part])
@@ -92,7 +94,8 @@ def _left_over(runs: Recorded, rest: IntArray, suspects: IntArray, used: int) ->
     """Says so if most of the runs of suspects did not count since one of them has few, or the columns seem swapped."""
     there, kinds = np.unique(runs.records).size, len(set(map(repr, runs.outputs.tolist())))
     if there > OFTEN * kinds and runs.records.size < OFTEN * there:
-        yield f"There are {there:,} records and {kinds:,} outputs in {runs.records.size:,} rows: are the columns swapped?"
+        held = f"{there:,} records and {kinds:,} outputs"
+        yield f"There are {held} in {runs.records.size:,} rows: are the columns swapped?"
     times = np.bincount(runs.records[rest], minlength=runs.size)[suspects]
     if used < times.sum() / 2:
         rare = int(suspects[np.argmin(times)])

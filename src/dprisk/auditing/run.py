@@ -109,7 +109,7 @@ def _in_time(budget: Budget) -> Iterator[None]:
 
 
 def _larger_epsilon(target: Target, claim: ApproxDP) -> float | None:
-    """The epsilon of a mechanism of dprisk by its formula, if that is above its claim; None if it is not, or unknown."""
+    """The epsilon of a mechanism of dprisk by its formula, if that is above the claim; None otherwise, or unknown."""
     mechanism = target.mechanism
     if mechanism is None or not type(mechanism).__module__.startswith("dprisk."):
         return None

@@ -62,8 +62,8 @@ def as_claim(claim: Any, own: Mechanism | None = None, relation: Relation = "rep
             fail("What does the code claim? Give an epsilon as `claim`.")
         require(
             math.isfinite(own.epsilon),
-            f"{own!r} keeps no finite epsilon at delta 0. Give a claim with a delta: claim=(1.0, 1e-5), or on the command "
-            "line --claim 1 --delta 1e-5.",
+            f"{own!r} keeps no finite epsilon at delta 0. Give a claim with a delta: claim=(1.0, 1e-5), or on the "
+            "command line --claim 1 --delta 1e-5.",
         )
         return ApproxDP(own.epsilon, 0.0)
     if isinstance(claim, Guarantee):
