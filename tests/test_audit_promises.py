@@ -5,14 +5,15 @@ import math
 import pickle
 import random
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import mpmath
 import numpy as np
 import pytest
 
-from dprisk import GRR, GaussianDP, Prior, Threat, audit, audit_recorded
-from dprisk.auditing import AuditReport, Look, as_target, recorded_runs
+from dprisk import GRR, Gaussian, GaussianDP, Mechanism, Prior, Threat, audit, audit_recorded
+from dprisk.auditing import AuditReport, Look, as_target, recorded, recorded_runs
 from dprisk.auditing.certify.claim import consequence
 from dprisk.auditing.certify.counts import Counts, certified_epsilon
 from dprisk.auditing.code.outputs import as_outputs
@@ -326,3 +327,73 @@ def test_reports_are_strict_json() -> None:
             for claim in (ApproxDP(0.0), ApproxDP(1e300), ApproxDP(1.0, 1.0)):
                 found = audit(lambda record: record, claim, records=2, runs=500, alpha=alpha, threat=threat)
                 json.loads(json.dumps(found.to_dict()), parse_constant=refuse)
+
+
+# --- what is known, and what was left out, is told ---
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "claim", "told"),
+    [
+        (GRR(100, epsilon=3.0), 1.0, "its epsilon is 3 at delta 0"),
+        (Gaussian(2, sigma=3.73), 1.0, "it keeps no epsilon at delta 0"),
+        (Gaussian(2, sigma=1.0), (1.0, 1e-5), "its epsilon is 4.377 at delta 1e-05"),
+    ],
+)
+def test_a_mechanism_that_is_known_to_break_the_claim_is_never_consistent(
+    mechanism: Mechanism, claim: Any, told: str
+) -> None:
+    report = audit(mechanism, claim, runs=20)
+    assert report.verdict == "undecided"
+    assert f"(by its formula {told}, which these runs do not show)" in report.sentence()
+    assert audit(mechanism, mechanism.epsilon_at(1e-3) * 1.01 + 0.1, runs=20).verdict != "violated"
+
+
+def recorded_rows(flips: int, rows: int, blank: str, blanks: int) -> dict[str, list[Any]]:
+    rng = np.random.default_rng(0)
+    record = np.arange(rows) % 2
+    output = np.where(rng.random(rows) < 1 / flips, 1 - record, record)
+    named = [blank if place < blanks and who == 0 else str(who) for place, who in enumerate(record.tolist())]
+    return {"record": named, "output": output.tolist()}
+
+
+def test_a_record_without_a_name_is_refused() -> None:
+    with pytest.raises(DpriskError, match=r"column `record` has missing values \(40 of 4000\)"):
+        recorded(recorded_rows(5, 4000, "", 80))
+
+
+def test_rows_that_one_rare_record_leaves_unused_are_told() -> None:
+    report = audit_recorded(recorded(recorded_rows(5, 4000, "O", 80)), 1.0)
+    assert report.verdict == "undecided"
+    assert "rows count: all suspects are drawn as often, and record 'O' has 40 rows" in report.sentence()
+    assert audit_recorded(recorded(recorded_rows(5, 4000, "", 0)), 1.0).notes == ()
+
+
+def test_columns_that_seem_to_be_swapped_are_asked_about() -> None:
+    rows = recorded_rows(5, 4000, "", 0)
+    numbers = np.random.default_rng(1).integers(10**9, size=4000).tolist()
+    with pytest.raises(DpriskError, match=r"none has 6 rows or more; two need as many\. Are the columns swapped\?"):
+        audit_recorded(recorded({"record": numbers, "output": rows["record"]}), 1.0)
+    some = [number % 700 for number in numbers]
+    assert (
+        "are the columns swapped?" in audit_recorded(recorded({"record": some, "output": rows["record"]}), 1.0).notes[0]
+    )
+
+
+def test_text_that_may_be_numbers_with_a_decimal_comma_is_told(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    lines = [f"{who};{f'{who + rng.laplace():.1f}'.replace('.', ',')}" for who in np.arange(2000) % 2]
+    (tmp_path / "runs.csv").write_text("\n".join(["record;output", *lines]))
+    report = audit_recorded(recorded(tmp_path / "runs.csv"), 1.0)
+    assert "if that is a number, write it with a point" in report.sentence()
+
+
+def test_records_that_are_heavy_are_not_timed() -> None:
+    with pytest.raises(DpriskError, match=r"A record of 80,000 bytes is quicker to read"):
+        as_target(lambda record: 0, [np.zeros(10_000), np.ones(10_000)], timing=True)
+
+
+def test_what_every_guess_is_right_about_cannot_be_found_out() -> None:
+    threat = Threat.reconstruction(Prior.uniform(2), within=5)
+    report = audit(lambda record, rng: record ^ int(rng.random() < 0.3), 1.0, records=2, threat=threat, runs=500)
+    assert "(every guess counts as right, so nothing is left to find out)" in report.sentence()

@@ -22,7 +22,7 @@ from dprisk import GRR, Laplace, Prior, Threat
 from dprisk.attacks import Report
 from dprisk.auditing import AuditInterrupted, Look, Running, as_target, audit, central
 from dprisk.auditing.code.called import CodeTarget
-from dprisk.auditing.running.identity import fingerprint
+from dprisk.auditing.code.fingerprints import fingerprint
 from dprisk.errors import InputFileError, ParameterError
 from dprisk.guarantees import ApproxDP
 

@@ -246,26 +246,29 @@ class AuditReport(Answer):
         the claim would allow is left out: it reads as an acquittal, and is none. Of an attacker who never answered
         nothing is said.
         """
-        attack = self.attack()
+        attack, silent = self.attack(), 0
         if attack.success is None or attack.advantage is None or attack.success_interval is None:
             return ""
-        if isinstance(self.tally, Counts | Answers) and self.counts.answered == 0:
-            return ""
+        if isinstance(self.tally, Counts | Answers):
+            silent = self.counts.runs - self.counts.answered
+            if self.counts.answered == 0:
+                return ""
         low, high = (100 * end for end in attack.success_interval)
-        silent = isinstance(self.tally, Counts | Answers) and self.counts.answered < self.counts.runs
-        is_shown = self.verdict != "violated" or low > 100 * attack.success_bound
-        allowed = [
-            f"the claim allows {decimals_up(100 * most, 2)}" for most in (attack.success_bound, attack.advantage_bound)
-        ]
-        if self.verdict != "violated" and attack.success > attack.success_bound:
-            allowed[0] += ", and chance may explain the rest"
-        return (
+        found = (
             f"The attacker{', guessing at random where it kept silent,' if silent else ''} is right in "
             f"{100 * attack.success:.2f} % of all runs ({decimals_down(low, 2)} to {decimals_up(high, 2)}"
-            f"{f'; {allowed[0]}' if is_shown else ''}), {100 * attack.advantage:.2f} points more than on people who "
-            f"did not take part{f' ({allowed[1]})' if is_shown else ': an average, in which the leak does not show'}."
-            f"{' One who answers always may gain more.' if silent and self.verdict != 'violated' else ''}"
         )
+        more = f"{100 * attack.advantage:.2f} points more than on people who did not take part"
+        if self.verdict == "violated" and low <= 100 * attack.success_bound:
+            return f"{found}), {more}: an average, in which the leak does not show."
+        allowed, also = (
+            f"the claim allows {decimals_up(100 * most, 2)}" for most in (attack.success_bound, attack.advantage_bound)
+        )
+        if self.verdict == "violated":
+            return f"{found}; {allowed}), {more} ({also})."
+        chance = ", and chance may explain the rest" if attack.success > attack.success_bound else ""
+        always = " One who answers always may gain more." if silent else ""
+        return f"{found}; {allowed}{chance}), {more} ({also}).{always}"
 
     @property
     def about(self) -> str:

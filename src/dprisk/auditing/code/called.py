@@ -33,6 +33,7 @@ from dprisk.guarantees.base import Relation
 from dprisk.types import AnyArray, IntArray
 
 PACKAGE = Path(__file__).parents[2]
+LIGHT = 1 << 15  # bytes of a record that is timed: as many as the fastest cache holds
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,6 +57,7 @@ class CodeTarget(Target):
     claim: Guarantee | None = None
     reproducible: bool = True
     note: str = ""
+    in_advance: bool = False
     library: str | None = None
     pairs: IntArray | None = None
     changes_records: bool = False
@@ -73,8 +75,17 @@ class CodeTarget(Target):
         if self.timing and self.batch:
             fail("A batch takes one time for all its outputs: leave out timing, or batch.", TargetError)
         if self.timing:
+            self._require_light()
             object.__setattr__(self, "reproducible", False)
             object.__setattr__(self, "note", "How long a call takes is different each time.")
+
+    def _require_light(self) -> None:
+        """Refuse to time calls with records that a processor's cache may hold from one run to the next."""
+        heaviest = max(map(_weight, self.records))
+        if heaviest > LIGHT:
+            told = f"A record of {heaviest:,} bytes is quicker to read if the run before had it"
+            remedy = "have the code make it from a number, or leave timing out"
+            fail(f"{told}, so times would tell of this audit, not of {self.name}; {remedy}.", TargetError)
 
     def load(self) -> None:
         """Find the code."""
@@ -302,3 +313,12 @@ def _place(problem: BaseException) -> str:
     behind = [(file, line) for file, line in frames if not file.startswith(str(PACKAGE))]
     lines = [line for file, line in behind if file == behind[0][0]]
     return f" ({behind[0][0]}, line {lines[-1]})" if behind else ""
+
+
+def _weight(record: Any) -> int:
+    """About how many bytes of memory a record takes."""
+    if hasattr(record, "__array__"):
+        return int(np.asarray(record).nbytes)
+    if isinstance(record, Mapping | list | tuple | set | frozenset):
+        return sys.getsizeof(record) + sum(map(_weight, record.values() if isinstance(record, Mapping) else record))
+    return sys.getsizeof(record)

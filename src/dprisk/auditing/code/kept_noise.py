@@ -10,6 +10,7 @@ calls it.
 from __future__ import annotations
 
 import contextlib
+import copy
 import inspect
 import time
 from collections.abc import Iterator
@@ -21,42 +22,52 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from dprisk.auditing.code.called import CodeTarget
+from dprisk.auditing.code.fingerprints import fingerprint
 from dprisk.auditing.code.outputs import same_outputs
 from dprisk.auditing.code.randomness import all_generators, kept, seeded, states, system_draws
 from dprisk.errors import DpriskError, TargetError, fail
 from dprisk.types import AnyArray
 
 RECORDS = 4  # that are tried, each twice
-PATIENCE = 0.2  # seconds of calls after which no more are tried
-REPEATED, BLOCKS = 64, 64  # calls in a block, and blocks, before code is refused: noise drawn in advance is used up
+PATIENCE, LONG = 0.2, 2.0  # seconds of calls after which no more are tried, and of copies
+REPEATED, BLOCKS = 512, 128  # calls in a block, and blocks, before code is refused: noise drawn in advance is used up
 LATER = 8  # calls that draw fewer random numbers than the first one, all as many, before that counts
+COPIES = 4096  # of what is called, as it was before its first call, that show whether what it keeps is noise
+SEVERAL, OFTEN = 4, 64  # copies among so many that give something else than one that gives always the same
 KEPT_FOR = 2  # records with which that is so: the first call of all may prepare something for everybody
 CHANGEABLE = list, dict, set, bytearray, np.ndarray
 
 _refused: WeakValueDictionary[int, Any] = WeakValueDictionary()  # by id: they have their noise by now, and draw none
 
 
-def require_fresh_noise(target: CodeTarget) -> None:
+def require_fresh_noise(target: CodeTarget) -> bool:
     """Refuse code that draws noise when it is first called with a record, and in later calls gives the same again.
 
-    Two calls with each of a few records tell, one record's if they are slow. Before code is refused it is called up to
-    4,096 times more, all generators of the process watched: code that draws in advance then gives other outputs, or
-    draws. Refused as well is code that adds fresh noise to what it keeps, as all of RAPPOR's client does: from the same
-    seed it draws more random numbers in the first call with a record than in any later one, with each of two records.
+    A few calls with each of a few records tell, one record's if they are slow. Before code is refused it is called up
+    to 65,536 times more, all generators of the process watched: code that draws in advance then gives other outputs, or
+    draws. If what is called can be copied, copies of it must also give other outputs in their first calls, or else it
+    keeps no noise. Refused as well is code that adds fresh noise to what it keeps, as all of RAPPOR's client does: from
+    the same seed it draws more random numbers in the first call with a record than in any later one, with each of two
+    records; and code that draws in each call but gives what its first draw gave (`dict.setdefault`).
 
     What is inside a `functools.lru_cache` is tried in its stead, since the cache may be full already. Code that fails
-    is left to fail where that is told.
+    is left to fail where that is told. Of code that is not refused it tells whether it draws in advance: some calls
+    with a record draw, others do not, or draw more.
     """
     code = target.loaded
     holder = code.__self__ if inspect.ismethod(code) else code
-    inside = _inside_cache(code)
+    inside, in_advance = _inside_cache(code), False
     keeps = _refused.get(id(holder)) is holder
     with contextlib.suppress(DpriskError):
-        keeps = keeps or (_Watch(target).keeps() if inside is None else _Watch(target, inside).varies())
+        if not keeps:
+            watch = _Watch(target, inside)
+            keeps = watch.keeps() if inside is None else watch.varies()
+            in_advance = watch.in_advance
     if keeps:
         with contextlib.suppress(TypeError):  # some objects cannot be remembered without being kept
             _refused[id(holder)] = holder
         _refuse(target, holder, inside)
+    return in_advance
 
 
 def _refuse(target: CodeTarget, holder: Any, inside: Any) -> None:
@@ -77,11 +88,21 @@ def _fresh(target: CodeTarget, holder: Any) -> str:
     return f"`lambda record, rng: {made}(){method}(record, rng)`"
 
 
+def _copied(code: Any) -> Any:
+    """A copy of an object with all that it holds; None of a function, whose closure and globals stay the same."""
+    if inspect.isfunction(code) or inspect.isbuiltin(code):
+        return None
+    try:
+        return copy.deepcopy(code)
+    except Exception:  # of an object that has its own way to be copied, or none
+        return None
+
+
 def _inside_cache(code: Any) -> Any:
     """The function inside a `functools.lru_cache`, or one that tells as much of itself; None if there is none."""
     ways: list[Any] = [code, getattr(code, "__call__", None)]  # noqa: B004, what an object is called by
     for call in ways:
-        if hasattr(call, "cache_info") and hasattr(call, "__wrapped__"):
+        if hasattr(call, "cache_info") and hasattr(call, "__wrapped__") and call.cache_info()[2] != 0:
             inside, owner = call.__wrapped__, getattr(call, "__self__", None)
             return inside if owner is None else MethodType(inside, owner)
     return None
@@ -110,22 +131,28 @@ class _Watch:
             changes_records=any(isinstance(record, CHANGEABLE) or hasattr(record, "__array__") for record in some),
         )
         self.target, self.seeded = few.watchable()
+        self.unused = _copied(target.loaded if code is None else code)
         self.others: list[Any] = []
         self.seconds = 0.0
+        self.in_advance = False
 
     def keeps(self) -> bool:
         """Whether the first call with a record draws what the next ones, from the same seed, do not draw again."""
         partly = 0
-        for seed, numbers in enumerate(self._asked()):
-            first, again = self._call(numbers, seed), self._call(numbers, seed)
-            if again.drew:
-                partly += first.left != again.left and self._settled(numbers, seed, again)
+        for numbers in self._asked():
+            first, again = self._call(numbers, 0), self._call(numbers, 0)
+            self.in_advance |= first.left != again.left or first.drew > again.drew
+            if not again.drew:
+                if same_outputs(first.outputs, again.outputs):
+                    if first.drew and self._stays(numbers) and not self._is_no_noise(numbers):
+                        return True
+                    self.others = self.others or all_generators()  # no noise so far, or drawn from where nobody looked
+            elif first.left != again.left:
+                partly += self._settled(numbers, again)
                 if partly >= KEPT_FOR:
                     return True
-            elif same_outputs(first.outputs, again.outputs):
-                if first.drew and self._stays(numbers):
-                    return True
-                self.others = self.others or all_generators()  # no noise so far, or drawn from where nobody looked
+            elif self._drops(numbers, again):
+                return True
         return False
 
     def varies(self) -> bool:
@@ -144,14 +171,44 @@ class _Watch:
             if self.seconds > PATIENCE:
                 return
 
-    def _settled(self, numbers: list[int], seed: int, again: _Call) -> bool:
-        """Whether from now on as many random numbers are drawn from the same seed, but for those drawn in advance."""
-        return all(self._call(numbers, seed).left == again.left for _ in range(LATER))
+    def _settled(self, numbers: list[int], again: _Call) -> bool:
+        """Whether from now on as many random numbers are drawn from the same seed: none were drawn in advance."""
+        return all(self._call(numbers, 0).left == again.left for _ in range(LATER))
 
-    def _stays(self, numbers: list[int]) -> bool:
-        """Whether nothing is drawn in very many calls, whichever generator they might draw from, and all give the same.
+    def _is_no_noise(self, numbers: list[int]) -> bool:
+        """Whether what it keeps is in what is called, and copies of that, not called before, all give the same."""
+        return self._holds_it and not self._copies_differ(numbers, COPIES, 1)
 
-        Each is from a seed of its own.
+    def _drops(self, numbers: list[int], before: _Call) -> bool:
+        """Whether what is drawn makes no difference, but did in the first call: copies give other outputs in theirs."""
+        for seed in range(1, LATER):
+            if self.seconds > PATIENCE or not same_outputs(before.outputs, self._call(numbers, seed).outputs):
+                return False
+        several = self._holds_it and self._copies_differ(numbers, OFTEN, SEVERAL)
+        return several and self._stays(numbers, drawing=True)
+
+    @property
+    def _holds_it(self) -> bool:
+        """Whether calls changed what is called; otherwise they keep something elsewhere, if anything."""
+        return self.unused is not None and fingerprint(self.unused) != fingerprint(self.target.code)
+
+    def _copies_differ(self, numbers: list[int], count: int, several: int) -> bool:
+        """Whether several of so many copies give other outputs in their first call than one, or there is no time."""
+        started, first, others = time.perf_counter(), self._of_copy(numbers, 0), 0
+        for seed in range(1, count):
+            others += not same_outputs(first, self._of_copy(numbers, seed))
+            if others >= several or time.perf_counter() - started > LONG:
+                return True
+        return False
+
+    def _of_copy(self, numbers: list[int], seed: int) -> AnyArray:
+        with kept:
+            return replace(self.target, code=copy.deepcopy(self.unused)).repeat(numbers, seed)
+
+    def _stays(self, numbers: list[int], drawing: bool = False) -> bool:
+        """Whether very many calls, each from a seed of its own, give the same, though something was drawn before.
+
+        Unless they may be `drawing`, none of them draws, whichever generator it might draw from.
         """
         self.others = all_generators()
         block = numbers if self.target.batch else numbers * REPEATED
@@ -159,7 +216,8 @@ class _Watch:
         for seed in range(1, BLOCKS):
             call = self._call(block, seed)
             alike = self.target.batch or same_outputs(call.outputs[1:], call.outputs[:-1])
-            if before.drew or call.drew or not (alike and same_outputs(before.outputs, call.outputs)):
+            draws = (before.drew or call.drew) and not drawing
+            if draws or not (alike and same_outputs(before.outputs, call.outputs)):
                 return False
             if self.seconds - started > PATIENCE and not self.target.batch:
                 break

@@ -50,8 +50,8 @@ def read(subject: Any, records: Records = None, timeout: float | None = None) ->
         require(timeout is None, f"{target.name} has no calls to limit, as code has; leave out timeout.", TargetError)
         return target
     target = target if timeout is None else replace(target, timeout=timeout)
-    require_fresh_noise(target)
-    target = replace(target, changes_records=_changes_records(target))
+    in_advance = require_fresh_noise(target)
+    target = replace(target, changes_records=_changes_records(target), in_advance=in_advance)
     if target.reproducible and not _repeats(target):
         note = "The same seed gave other outputs: it draws what cannot be seeded, or keeps something between calls."
         target = replace(target, reproducible=False, note=note)

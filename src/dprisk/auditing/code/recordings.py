@@ -62,16 +62,10 @@ def recorded(source: str | Path | Table, labels: Sequence[Any] | None = None, re
     text = isinstance(source, str | Path)
     table, name = (_read(source), str(source)) if text else (source, "recorded outputs")
     names = column_names(table)
-    if record not in names:  # capital letters do not matter
-        record = next((name for name in names if str(name).casefold() == record.casefold()), record)
-    require(record in names, f"{name} needs a column `{record}`; it has {', '.join(map(str, names))}.", InputFileError)
-    outputs = [entry for entry in names if entry != record]
-    require(outputs != [], f"{name} needs a column `output` beside `{record}`.", InputFileError)
+    record, outputs = _divided(names, record, name)
     who = [entry.strip() if text and isinstance(entry, str) else entry for entry in column(table, record)]
-    require(who != [], f"{name} has no rows.", InputFileError)
-    as_text = all(isinstance(entry, str) for entry in who)
-    require_present([entry if entry != "" else None for entry in who], f"{name}, column `{record}`", _NAME_IT)
-    codes, found = encode(natural(who) if as_text else who)
+    _require_named(who, f"{name}, column `{record}`")
+    codes, found = encode(natural(who) if all(isinstance(entry, str) for entry in who) else who)
     if labels is not None:
         codes = _renumbered(codes, found, listed(labels))
         found = listed(labels)
@@ -80,6 +74,22 @@ def recorded(source: str | Path | Table, labels: Sequence[Any] | None = None, re
         require(len(values) == len(who), f"{name}: `{entry}` and `{record}` are of unequal length.", InputFileError)
     notes = tuple(note for entry in outputs for note in _decimal_commas(column(table, entry), entry))
     return Recorded(codes, _joined(columns), tuple(found), name, notes)
+
+
+def _divided(names: list[Any], record: str, where: str) -> tuple[Any, list[Any]]:
+    """The column that names the record, in small letters or capitals, and those of the output."""
+    if record not in names:
+        record = next((name for name in names if str(name).casefold() == record.casefold()), record)
+    require(record in names, f"{where} needs a column `{record}`; it has {', '.join(map(str, names))}.", InputFileError)
+    outputs = [entry for entry in names if entry != record]
+    require(outputs != [], f"{where} needs a column `output` beside `{record}`.", InputFileError)
+    return record, outputs
+
+
+def _require_named(who: list[Any], where: str) -> None:
+    """Refuse rows without a record, and none at all."""
+    require(who != [], f"{where} has no rows.", InputFileError)
+    require_present([entry if entry != "" else None for entry in who], where, _NAME_IT)
 
 
 def _decimal_commas(cells: list[Any], name: Any) -> Iterator[str]:

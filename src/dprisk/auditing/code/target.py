@@ -24,9 +24,10 @@ class Target(ABC):
 
     `claim` is the guarantee that the target is said to have, None if nobody said, and `mechanism` what it is, if that
     is known in full. `reproducible` tells whether the same seed gives the same runs, as far as that can be seen, and
-    `note` why not. `batch`: the outputs of a block are made, and held, at once. `pairs` are the numbers of the records
-    that are neighbours, None if all of them are. `relation` tells in what the records differ: one replaces the other,
-    or one is somebody's and the other that they are left out.
+    `note` why not; `in_advance`, whether it seems to draw random numbers for later calls. `batch`: the outputs of a
+    block are made, and held, at once. `pairs` are the numbers of the records that are neighbours, None if all of them
+    are. `relation` tells in what the records differ: one replaces the other, or one is somebody's and the other that
+    they are left out.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Target(ABC):
     mechanism: Mechanism | None = None
     reproducible: bool = True
     note: str = ""
+    in_advance: bool = False
     library: str | None = None
     timeout: float | None = None
     batch: bool = False

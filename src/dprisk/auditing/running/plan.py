@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dprisk.auditing.certify.claim import Terms
+from dprisk.auditing.code.fingerprints import fingerprint
 from dprisk.auditing.code.randomness import block_generator, kept, refresh_elsewhere, set_aside, this_process
 from dprisk.auditing.code.target import Target
 from dprisk.auditing.evidence.choosing import Setup
@@ -23,7 +24,7 @@ from dprisk.auditing.evidence.views import Seen, joined
 from dprisk.auditing.evidence.witness import Witness
 from dprisk.auditing.running.store import Block, Store
 from dprisk.auditing.running.workers import Budget, Running, Workers
-from dprisk.errors import InputFileError, require
+from dprisk.errors import InputFileError, TargetError, require
 from dprisk.guarantees import ApproxDP
 from dprisk.types import IntArray
 
@@ -133,6 +134,26 @@ class Plan:
         refresh_elsewhere(self.home, self.target)
         return self.target.sample(self.design.universe[np.arange(PROBED) % self.design.size], np.random.default_rng(0))
 
+    def require_own_noise(self, workers: Workers) -> None:
+        """Refuse to share out code whose workers would begin with the same noise.
+
+        That is so if it was drawn before, in calls of this process, or when what is called was made.
+        """
+        target = self.target
+        if target.mechanism is not None:
+            return
+        held = [getattr(target, part, None) for part in ("code", "post", "parameters")]
+        before = fingerprint(held)
+        self.probe(0)
+        require(
+            not target.in_advance and (target.reproducible or fingerprint(held) == before),
+            f"{target.name} keeps something between calls, perhaps noise drawn in advance, and each worker would begin "
+            "with the same. Run it with n_jobs=1, or audit a function that makes a fresh object in each run.",
+            TargetError,
+        )
+        if not target.reproducible:
+            workers.require_own_noise(self.probe)
+
     def require_same(self, store: Store) -> None:
         """Refuse a file whose first block comes out differently now, where the same seed should give the same runs."""
         if not self.target.reproducible:
@@ -158,8 +179,8 @@ def carry_out(
     workers = Workers(running, plan.target.name)
     try:
         with kept, workers, budget.kept():
-            if not plan.target.reproducible:
-                workers.require_own_noise(plan.probe)
+            if not workers.are_here:
+                plan.require_own_noise(workers)
             for turn, part in enumerate(plan.rounds):
                 if turn > 0:
                     found = found.learned(whole=turn == min(WHOLE, len(plan.rounds) - 1))

@@ -63,8 +63,8 @@ class Store:
                 (held,) = file.execute("SELECT value FROM audit WHERE key = 'identity'").fetchone()
             if held != text:
                 fail(
-                    f"{self.path} holds another audit, or one of another version of dprisk; give another file, or the "
-                    "same code and settings.",
+                    f"{self.path} holds another audit, or one of another version of dprisk"
+                    f"{_difference(held, json.loads(text))}; give another file, or the same code and settings.",
                     InputFileError,
                 )
         except DpriskError:
@@ -120,6 +120,19 @@ class Store:
         """Close the file."""
         if self._connection is not None:
             self._connection.close()
+
+
+def _difference(held: str, given: dict[str, Any]) -> str:
+    """What differs from the audit in a file, as far as both say it in a few words."""
+    before = json.loads(held)
+    told = [
+        f"{name} {before.get(name)} there and {value} here"
+        if isinstance(value, bool | int | float)
+        else f"another {name}"
+        for name, value in given.items()
+        if before.get(name) != value
+    ]
+    return f" ({', '.join(told)})" if told else ""
 
 
 def _packed(array: AnyArray) -> bytes:

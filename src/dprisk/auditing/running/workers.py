@@ -128,8 +128,6 @@ class Workers:
         The probe is one block; code that keeps its random numbers where they can be neither seeded nor found starts
         from the same ones in each new process. It may have others besides, which differ.
         """
-        if self.are_here:
-            return
         here = _alike(probe(0), probe(0))
         if self.running.executor is None:
             found = [self._fresh(probe) for _ in range(2)]
