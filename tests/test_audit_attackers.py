@@ -353,3 +353,22 @@ def test_rows_of_bits_are_told_apart_and_are_no_record() -> None:
     tokens = Seen(rows).tokens(Value())
     assert np.unique(tokens).size == len(np.unique(rows, axis=0))
     assert not (verbatim(range(1024)).answers(Seen(rows)) >= 0).any()
+
+
+def one_of_four_bits(record: int, rng: np.random.Generator) -> tuple[list[int], int]:
+    """One of the record's own four bits is on for certain, and it says which of the four."""
+    own, bits = int(rng.integers(4)), (rng.random(16) < 0.38).astype(int)
+    bits[4 * record + own] = 1
+    return bits.tolist(), own
+
+
+def one_hot_with_floats(record: int, rng: np.random.Generator) -> FloatArray:
+    return np.asarray((np.arange(4) == record) + rng.laplace(scale=2, size=4))
+
+
+@pytest.mark.parametrize("code", [one_of_four_bits, one_hot_with_floats])
+def test_what_rules_out_one_of_several_records_is_looked_for_everywhere(code: Any) -> None:
+    for seed in range(2):
+        report = audit(code, 1.0, records=range(4), runs=20_000, seed=seed)
+        assert report.epsilon_certified > 3
+        assert report.witnesses[0].other_times == 0

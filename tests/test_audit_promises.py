@@ -397,3 +397,38 @@ def test_what_every_guess_is_right_about_cannot_be_found_out() -> None:
     threat = Threat.reconstruction(Prior.uniform(2), within=5)
     report = audit(lambda record, rng: record ^ int(rng.random() < 0.3), 1.0, records=2, threat=threat, runs=500)
     assert "(every guess counts as right, so nothing is left to find out)" in report.sentence()
+
+
+# --- what nobody could have found is not consistent ---
+
+
+def seeded_hash(record: int, rng: np.random.Generator) -> tuple[int, int]:
+    """Local hashing without noise: whoever knows the seed reads the record off."""
+    seed = int(rng.integers(2**31))
+    return seed, hash((seed, record)) % 4
+
+
+@pytest.mark.parametrize("kind", [tuple, list, np.array, lambda pair: dict(zip("sh", pair, strict=True))])
+def test_outputs_with_a_key_that_nobody_applied_are_undecided(kind: Any) -> None:
+    report = audit(lambda record, rng: kind(seeded_hash(record, rng)), 1.0, records=[0, 1], runs=5000)
+    assert report.verdict == "undecided"
+    assert "if that is a key, such as the seed of a hash, no attacker read the rest by it" in report.sentence()
+
+
+def test_large_whole_numbers_that_are_read_are_no_keys() -> None:
+    def wide(record: int, rng: np.random.Generator) -> list[int]:
+        return [record * 10**9 + round(rng.laplace(scale=10**9)) for _ in range(2)]
+
+    assert audit(wide, 2.0, records=[0, 1], runs=5000).verdict == "consistent with the claim"
+
+
+def test_a_claim_with_a_large_delta_is_settled_by_the_main_attacker() -> None:
+    def rounded(record: int, rng: np.random.Generator) -> list[float]:
+        return [round(float(number), 2) for number in np.array([0.5 * record, 0]) + rng.normal(scale=0.25, size=2)]
+
+    report = audit(rounded, GaussianDP(2.0), records=[0, 1], runs=20_000)
+    assert report.verdict == "consistent with the claim"
+    assert report.coverage is not None
+    assert "with so large a delta the claim allows" in report.coverage.sentence()
+    few = audit(lambda record, rng: record ^ int(rng.random() < 0.27), (1.0, 0.05), records=[0, 1], runs=20)
+    assert few.verdict == "undecided"

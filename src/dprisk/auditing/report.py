@@ -14,7 +14,7 @@ from dprisk.auditing.certify.claim import Consequence, Terms
 from dprisk.auditing.certify.counts import Counts, as_delta, fewest_runs, rate
 from dprisk.auditing.certify.portfolio import Answers
 from dprisk.auditing.code.target import versions
-from dprisk.auditing.evidence.coverage import Coverage
+from dprisk.auditing.evidence.coverage import Coverage, holds_keys
 from dprisk.auditing.evidence.experiment import Attack, Experiment
 from dprisk.auditing.evidence.witness import Witness
 from dprisk.auditing.running.plan import Outcome
@@ -50,6 +50,7 @@ class AuditReport(Answer):
     witnesses: tuple[Witness, ...] = ()
     coverage: Coverage | None = None
     notes: tuple[str, ...] = ()  # what happened besides, in sentences
+    keyed: bool = False  # whether outputs hold keys, and nothing was found (see `holds_keys`)
     known_epsilon: float | None = None  # that a mechanism has by its formula, where that is above the claim
 
     @property
@@ -137,11 +138,11 @@ class AuditReport(Answer):
 
         That is so if runs are missing, no answer was given, or so many answers could not refute the claim even if
         all were correct, or code that gives away one of the suspects in every run would not have been found; and if the
-        claim is known to be wrong, but the runs do not show it.
+        claim is known to be wrong, but the runs do not show it, or outputs are to be read by keys that nobody used.
         """
         if self.epsilon_certified > self.claim.epsilon:
             return "violated"
-        if self.known_epsilon is not None:
+        if self.known_epsilon is not None or self.keyed:
             return "undecided"
         able = self.design.able(self.tally, self.claim, self.alpha, self.anytime)
         able = able and (self.coverage is None or self.coverage.able)
@@ -187,6 +188,11 @@ class AuditReport(Answer):
             at = f" at delta {self.claim.delta:g}"
             own = f"its epsilon is {self.known_epsilon:.4g}" if self.known_epsilon < math.inf else "it keeps no epsilon"
             return f"by its formula {own}{at}, which these runs do not show"
+        if self.keyed:
+            return (
+                "each output holds a whole number that hardly ever comes again; if that is a key, such as the seed of "
+                "a hash, no attacker read the rest by it; have the code apply it, or a function given as post"
+            )
         if not isinstance(self.tally, Counts | Answers):
             if self.attack().baseline >= 1 - 1e-9:
                 return "every guess counts as right, so nothing is left to find out"
@@ -204,7 +210,9 @@ class AuditReport(Answer):
                 "the main attacker had nothing to go by; give it numbers to look at with post=..., but what that "
                 "leaves out is not audited"
             )
-        return f"{self.counts.answered:,} answers of the main attacker are too few to notice even a gross leak"
+        if not self.design.able(self.tally, self.claim, self.alpha, self.anytime):
+            return f"{self.counts.answered:,} answers of the main attacker are too few to notice even a gross leak"
+        return "an output that one record alone ever gives might be missed, however often it comes"
 
     def _pooled(self) -> str:
         """What shows the violation where no kind of output does by itself; empty under a threat."""
@@ -362,6 +370,8 @@ def conclude(
     else:
         how = report.claim, report.alpha, report.anytime, list(found.all_rounds), found.records
         concluded = replace(report, coverage=found.design.coverage(found.tally, *how))
+    if report.epsilon_certified == 0 and found.past is not None:
+        concluded = replace(concluded, keyed=holds_keys(found.past.seen.outputs))
     vars(concluded)["epsilon_certified"] = report.epsilon_certified  # which can take long, and is the same
     return concluded
 

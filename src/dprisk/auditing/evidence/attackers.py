@@ -32,6 +32,8 @@ from dprisk.types import IntArray
 
 COARSE_BINS = 4
 
+TWO = ", of two"  # behind the names of rules for two records
+
 Learned = dict[str, Rule]  # rules by their names
 
 
@@ -90,10 +92,12 @@ def quick_rules(past: Past, bar: Bar, low_bits: bool = True) -> Learned:
     return found
 
 
-def rules_for_two(past: Past, bar: Bar) -> Learned:
-    """Rules that tell two records apart, of whom one may be ruled out by what several others show as well."""
-    views: dict[str, View] = {"value": Value(), "form": Form()}
-    return {f"{name}, of two": clear_or_alone(view, past, bar) for name, view in views.items()}
+def of_two(learned: Learned) -> Learned:
+    """The same rules as attackers of their own.
+
+    They tell two records apart, of whom one may be ruled out by what several others show as well.
+    """
+    return {f"{name}{TWO}": rule for name, rule in learned.items()}
 
 
 def _quick_views(seen: Seen, low_bits: bool) -> dict[str, View]:

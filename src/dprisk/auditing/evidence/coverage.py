@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from dprisk.auditing.code.outputs import HARDLY
+from dprisk.auditing.evidence.numbers import leaves
 from dprisk.rounding import significant_up
-from dprisk.types import FloatArray, IntArray
+from dprisk.types import AnyArray, FloatArray, IntArray
 
 CHANCE = 0.95  # with which the smallest leak that is told of would have been found
 ALLOWING = 0.995  # the same beside the counts that were seen, since those of another audit are others
@@ -24,7 +26,7 @@ class Coverage:
     `smallest` is the least probability with which one record alone may give an output, always the same, so that it
     would have been found with a chance of 95 %; None if none would have been. It holds for each of `suspects` records:
     for all that were given, unless these are pairs of neighbours. `able` tells whether any disclosure of a suspect
-    whom the main attacker looks at would have been found.
+    whom the main attacker looks at would have been found; where delta is large, by that attacker alone.
     """
 
     records: int
@@ -41,6 +43,8 @@ class Coverage:
         who = "all" if self.records == self.given else f"{self.records:,} of"
         looked = f"{len(self.attackers)} attackers looked at {self.runs:,} runs of {who} {self.given:,} records"
         whom = "one record" if self.suspects == self.given else f"one of the {self.suspects} records looked at most"
+        if self.smallest is None and self.able:
+            return f"{looked}; with so large a delta the claim allows {whom} to be given away often."
         if self.smallest is None:
             return f"{looked}; that is too few to find an output that gives {whom} away, even in all of its runs."
         return (
@@ -51,6 +55,21 @@ class Coverage:
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
         return asdict(self) | {"attackers": list(self.attackers), "sentence": self.sentence()}
+
+
+def holds_keys(outputs: AnyArray) -> bool:
+    """Whether outputs hold a whole number beside others that hardly ever comes again, as the seed of a hash does.
+
+    What they say may then be read by means of it, which none of the attackers can.
+    """
+    if outputs.dtype.kind in "iu" and outputs.ndim > 1:
+        columns = outputs.reshape(len(outputs), math.prod(outputs.shape[1:])).T
+        return any(np.unique(column).size > HARDLY * len(outputs) for column in columns)
+    if outputs.dtype.kind != "O":
+        return False
+    held = [leaves(value) for value in outputs.tolist() if isinstance(value, tuple)]
+    kinds = [[value for value in column if type(value) in (int, bytes)] for column in zip(*held, strict=False)]
+    return len(held) > len(outputs) / 2 and any(len(set(column)) > HARDLY * len(outputs) for column in kinds)
 
 
 def smallest_disclosure(rounds: Sequence[int], suspects: int, pilot: int, needed: Mapping[int, int]) -> float | None:

@@ -16,13 +16,14 @@ import numpy as np
 from dprisk.auditing.certify.counts import Counts
 from dprisk.auditing.certify.portfolio import Answers
 from dprisk.auditing.evidence.attackers import (
+    TWO,
     Learned,
     Verbatim,
     by_name,
+    of_two,
     quick_rules,
     rules,
     rules_for_earlier,
-    rules_for_two,
     verbatim,
 )
 from dprisk.auditing.evidence.coverage import Coverage, smallest_disclosure
@@ -39,6 +40,8 @@ ELSEWHERE = 3  # every third run is of everybody, where the main attacker suspec
 OTHER_PAIR = 2  # every second run is of another pair of neighbours, where there are some
 LATELY = 20_000  # runs by which it is learned what outputs tell of the run before
 FIRST_OF_BLOCK = 5000  # runs of a block that are looked at for that: it is rarely rare, and looking takes time
+LARGE_DELTA = 0.01  # which allows so much that nothing is certain about what one record alone gives
+NOT_FEW = 200  # runs by which the main attacker may settle such a claim
 MEET_OFTEN = 100  # records of whom two are the target often enough
 OWN = f"value{ALONE}"  # sees whatever one record alone gives, if it is the same each time
 LESS_PLAIN = 0.1  # of its weight for a witness in the last bits of numbers, or one that was chosen for two records
@@ -116,7 +119,7 @@ class Portfolio(Experiment[Answers]):
             later = past.recent(LATELY).next_outputs
             earlier = tuple(now._rules(rules_for_earlier, later, suspects) for suspects in now.sources)
             now = replace(now, earlier=earlier)
-        return replace(now, learned=learned)._with_two(past)
+        return replace(now, learned=learned)._with_two(past, whole=True)
 
     def _rules(self, teach: Callable[..., Learned], past: Past, suspects: IntArray) -> Learned:
         mine = past.evenly(suspects)
@@ -134,13 +137,16 @@ class Portfolio(Experiment[Answers]):
             else known
             for suspects, known in zip(self.sources, self.learned, strict=True)
         )
-        return replace(self, learned=learned)._with_two(past)
+        return replace(self, learned=learned)._with_two(past, whole=False)
 
-    def _with_two(self, past: Past) -> Portfolio:
+    def _with_two(self, past: Past, whole: bool) -> Portfolio:
         if self._whole is None or past.records.size == 0:
             return self
         two = clearest_pair(past, np.arange(len(self.records)))
-        return replace(self, two=two, between=rules_for_two(past.evenly(two), Bar(self.epsilon, 2)))
+        mine, bar = past.evenly(two), Bar(self.epsilon, 2)
+        if whole or set(two) != set(self.two):
+            return replace(self, two=two, between=of_two(self._rules(rules, past, two)))
+        return replace(self, between=self.between | of_two(quick_rules(mine, bar, self.low_bits)))
 
     @property
     def _whole(self) -> int | None:
@@ -272,7 +278,7 @@ class Portfolio(Experiment[Answers]):
                         found.setdefault((suspects.tobytes(), witness.times, witness.other_times), witness)
 
         def weight(witness: Witness) -> float:
-            plain = not (witness.attacker.startswith("low bits") or ", of two" in witness.attacker)
+            plain = not (witness.attacker.startswith("low bits") or TWO in witness.attacker)
             return witness.against(self.epsilon) * (1 if plain else LESS_PLAIN)
 
         return sorted(found.values(), key=weight, reverse=True)
@@ -297,6 +303,8 @@ class Portfolio(Experiment[Answers]):
         share = tally.main.runs / max(1, tally.runs)
         suspects, least = self.main.universe, smallest(self.main.universe, share)
         able = least is not None
+        if not able and claim.delta >= LARGE_DELTA and tally.main.runs >= NOT_FEW:
+            able = self.able(tally, claim, alpha, anytime) and tally.certified(alpha, claim.delta, anytime) > 0
         if self._everybody:
             suspects, least = self.others[0], smallest(self.others[0], 1 - share)
         return Coverage(

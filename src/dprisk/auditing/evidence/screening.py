@@ -88,13 +88,12 @@ def clearest_ratio(past: Past, pair: IntArray) -> float:
 
 
 def clearest_pair(past: Past, records: IntArray) -> IntArray:
-    """The two of these records that one kind or value of an output tells apart best, as recent runs show it."""
+    """The two of these records that one way an output looks tells apart best, as recent runs show it."""
     from scipy.special import betaincinv
 
     recent = past.recent(RECENT).evenly(records)
     best, pair = 0.0, records[:2]
-    for view in (Value(), Form()):
-        table = _counts(recent.seen.tokens(view), recent.records, int(records.max()) + 1)[records]
+    for table in (whole[records] for whole in _tables(recent, int(records.max()) + 1)):
         rates = betaincinv(np.maximum(table.max(axis=0), 0.5), table.min(axis=0) + 1, LUCK)
         token = int(np.argmax(rates))
         if rates[token] > best:
@@ -115,7 +114,7 @@ def _surprise(one: FloatArray, two: FloatArray) -> FloatArray:
     return np.asarray((statistic - freedom) / np.sqrt(2 * freedom))
 
 
-def _tables(past: Past) -> list[FloatArray]:
+def _tables(past: Past, size: int = 0) -> list[FloatArray]:
     """For each way of looking at outputs, how often each record gave what looks alike; a row a record."""
     seen = past.seen
     looks = [seen.tokens(Value()), seen.tokens(Form())]
@@ -125,7 +124,8 @@ def _tables(past: Past) -> list[FloatArray]:
         looks += [Bins(column, BINS).places(column) for column in seen.columns(layout)[:MOST_COLUMNS]]
     if (view := coarse(seen, BINS)) is not None:
         looks.append(view.tokens(seen))
-    return [_counts(tokens, past.records, int(past.records.max()) + 1) for tokens in looks]
+    size = max(size, int(past.records.max()) + 1)
+    return [_counts(tokens, past.records, size) for tokens in looks]
 
 
 def _counts(tokens: IntArray, records: IntArray, size: int) -> FloatArray:
