@@ -30,6 +30,7 @@ from dprisk.guarantees import GaussianDP
 from dprisk.types import AnyArray
 
 COUNTED = 3000  # fresh runs of each record for an independent count
+HINT = "; diffprivlib 0.6.6 needs scikit-learn<1.8"
 FLAW, FLOATS, CONVENTION, NONE = "flaw", "floating point", "another convention", "none"
 
 
@@ -192,7 +193,9 @@ def diffprivlib_others() -> Iterator[Case]:
 
 
 def eeprivacy() -> Iterator[Case]:
-    from eeprivacy.operations import PrivateClampedMean
+    from eeprivacy.operations import PrivateClampedMean, PrivateVectorClampedMeanLaplace
+
+    two_entries = [[0.5, 0.5]] * 9, [[0.0, 1.0], [1.0, 0.0]]
 
     def mean(data: list[float]) -> float:
         return float(PrivateClampedMean(lower_bound=0, upper_bound=1).execute(values=data, epsilon=1.0))
@@ -204,6 +207,15 @@ def eeprivacy() -> Iterator[Case]:
         1.0,
         FLAW,
         ("output = 1", lambda output: output == 1),
+    )
+    vectors = PrivateVectorClampedMeanLaplace(lower_bound=0, upper_bound=1, k=2, N=10)
+    yield Case(
+        "eeprivacy",
+        "VectorClampedMeanLaplace on [0, 1], two entries",
+        lambda: central(lambda data: vectors.execute(vectors=data, epsilon=1.0, delta=0.0), *two_entries),
+        1.0,
+        FLAW,
+        ("first above second", lambda output: output[0] > output[1]),
     )
 
 
@@ -264,6 +276,7 @@ def opendp_measurements() -> Iterator[Case]:
 
 def pydp() -> Iterator[Case]:
     from pydp.algorithms.laplacian import BoundedMean, BoundedSum, Count, Max
+    from pydp.algorithms.numerical_mechanisms import GaussianMechanism, LaplaceMechanism
 
     for kind, table in (
         (BoundedSum(epsilon=1.0, lower_bound=0, upper_bound=10, dtype="int"), [3, 4, 5, 10]),
@@ -282,6 +295,16 @@ def pydp() -> Iterator[Case]:
         1.0,
         CONVENTION,
         ("output > 12", lambda output: output > 12),
+    )
+    laplace, gaussian = LaplaceMechanism(epsilon=1.0, sensitivity=1.0), GaussianMechanism(0.9, 0.01, 1.0)
+    yield Case("python-dp", "LaplaceMechanism", partial(as_target, laplace.add_noise, [0.0, 1.0]), 1.0)
+    yield Case(
+        "python-dp",
+        "GaussianMechanism",
+        partial(as_target, gaussian.add_noise, [0.0, 1.0]),
+        (0.9, 0.01),
+        FLOATS,
+        ("a multiple of 2^-54 but not of 2^-53", lambda output: (output * 2.0**54) % 2 == 1),
     )
 
 
@@ -312,10 +335,40 @@ def pipeline_dp() -> Iterator[Case]:
     yield Case("pipeline-dp", "sum, a person added", lambda: central(total, table, neighbours="add-remove"), 1.0)
 
 
-def local_clients() -> Iterator[Case]:
+def pure_ldp_clients() -> Iterator[Case]:
+    import random
+
+    from pure_ldp.frequency_oracles import RAPPORClient, RAPPORServer
+
     for protocol in ("GRR", "OUE", "OLH"):
         yield Case("pure-ldp", protocol, partial(as_target, pure_ldp(protocol, epsilon=1.0, d=6)))
+    random.seed(1)  # by which the server draws its hash functions
+    share = RAPPORClient(0.5, 16, [], 4).convert_eps_to_f(1.0)
+    hashes = RAPPORServer(share, 16, 1, 4).get_hash_funcs()
+    own = [functions[0]("0") for functions in hashes]  # the bit of the first record in each cohort
+    yield Case(
+        "pure-ldp",
+        "RAPPOR, four records",
+        partial(as_target, RAPPORClient(share, 16, hashes, 4), [1, 2, 3, 4]),
+        1.0,
+        FLAW,
+        ("the bit of record 1 is off", lambda output: output[0][own[output[1]]] == 0),
+    )
+
+
+def multi_freq_ldpy_clients() -> Iterator[Case]:
+    from multi_freq_ldpy.mdim_freq_est.RSpFD_solution import RSpFD_GRR_Client
+
+    for protocol in ("GRR", "OUE", "OLH"):
         yield Case("multi-freq-ldpy", protocol, partial(as_target, multi_freq_ldpy(protocol, epsilon=1.0, k=6)))
+    yield Case(
+        "multi-freq-ldpy",
+        "RS+FD with GRR, two attributes that both differ",
+        lambda: as_target(lambda record: RSpFD_GRR_Client(record, [2, 2], 2, 1.0), [(0, 0), (1, 1)], name="RS+FD[GRR]"),
+        1.0,
+        FLAW,
+        ("both answers are 1", lambda output: list(output) == [1, 1]),
+    )
 
 
 SOURCES = (
@@ -327,7 +380,8 @@ SOURCES = (
     opendp_measurements,
     pydp,
     pipeline_dp,
-    local_clients,
+    pure_ldp_clients,
+    multi_freq_ldpy_clients,
 )
 
 
@@ -385,7 +439,7 @@ def main() -> None:
         try:
             cases = list(source())
         except (ImportError, TargetError) as problem:
-            print(f"{source.__name__}: left out ({problem})")
+            print(f"{source.__name__}: left out ({problem}){HINT * ('sklearn' in str(problem))}")
             continue
         for case in cases:
             if not wanted or any(name in f"{case.library} {case.name}" for name in wanted):

@@ -21,7 +21,7 @@ FULL = 15  # digits of a float that was not rounded
 KEPT = (
     "The code carries something of a run into the next: look for a global, a cache, an attribute, a changing default."
 )
-LAST_BITS = "The last bits of a float tell what noise was added to; round what is published."
+LAST_BITS = "The last bits of a float tell what noise was added to; round what is published, and audit it again."
 
 
 @dataclass(frozen=True)
