@@ -4,6 +4,7 @@ import json
 import math
 import pickle
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -432,3 +433,10 @@ def test_a_claim_with_a_large_delta_is_settled_by_the_main_attacker() -> None:
     assert "with so large a delta the claim allows" in report.coverage.sentence()
     few = audit(lambda record, rng: record ^ int(rng.random() < 0.27), (1.0, 0.05), records=[0, 1], runs=20)
     assert few.verdict == "undecided"
+
+
+@pytest.mark.parametrize("output", [7, [], "x", (1, 2.5)])
+def test_code_that_always_gives_the_same_is_said_to(output: Any) -> None:
+    report = audit(lambda record: output, 1.0, records=[0, 1], runs=2000)
+    assert report.verdict == "consistent with the claim"
+    assert re.search(r"Every output was [\[(]?.*\.$", report.sentence())

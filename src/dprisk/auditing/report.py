@@ -13,6 +13,7 @@ from dprisk.answers import Answer, Row
 from dprisk.auditing.certify.claim import Consequence, Terms
 from dprisk.auditing.certify.counts import Counts, as_delta, fewest_runs, rate
 from dprisk.auditing.certify.portfolio import Answers
+from dprisk.auditing.code.outputs import same_outputs, shown
 from dprisk.auditing.code.target import versions
 from dprisk.auditing.evidence.coverage import Coverage, holds_keys
 from dprisk.auditing.evidence.experiment import Attack, Experiment
@@ -371,7 +372,9 @@ def conclude(
         how = report.claim, report.alpha, report.anytime, list(found.all_rounds), found.records
         concluded = replace(report, coverage=found.design.coverage(found.tally, *how))
     if report.epsilon_certified == 0 and found.past is not None:
-        concluded = replace(concluded, keyed=holds_keys(found.past.seen.outputs))
+        outputs = found.past.seen.outputs
+        constant = (f"Every output was {shown(outputs[0])}.",) if same_outputs(outputs[1:], outputs[:-1]) else ()
+        concluded = replace(concluded, keyed=holds_keys(outputs), notes=(*report.notes, *constant))
     vars(concluded)["epsilon_certified"] = report.epsilon_certified  # which can take long, and is the same
     return concluded
 
