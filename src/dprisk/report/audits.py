@@ -106,7 +106,8 @@ def standing(audit: AuditFile, setting: Setting) -> Standing:
         told = f"held {code} against epsilon {claim} only, which is weaker than the {high} of the release in this file"
         return Standing("undecided", f"An audit {told}: nothing here says whether it keeps that.", known)
     told = (
-        f"An audit of {code} found nothing against epsilon {claim}, which proves nothing: at least {low} is certified."
+        f"An audit of {code} found nothing against epsilon {claim}, which proves nothing: at least {low} is certified. "
+        "Whether that is the code of this release, an audit cannot tell."
     )
     return Standing(verdict, told, known)
 
