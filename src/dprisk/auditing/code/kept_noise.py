@@ -190,7 +190,7 @@ class _Watch:
     @property
     def _holds_it(self) -> bool:
         """Whether calls changed what is called; otherwise they keep something elsewhere, if anything."""
-        return self.unused is not None and fingerprint(self.unused) != fingerprint(self.target.code)
+        return self.unused is not None and fingerprint(self.unused) != fingerprint(self.target.loaded)
 
     def _copies_differ(self, numbers: list[int], count: int, several: int) -> bool:
         """Whether several of so many copies give other outputs in their first call than one, or there is no time."""
