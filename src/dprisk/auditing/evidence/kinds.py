@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.auditing.code.outputs import Failure, digests
+from dprisk.auditing.code.failures import Failure
+from dprisk.auditing.code.outputs import digests
 from dprisk.auditing.evidence.layouts import Layout, entries_in
 from dprisk.auditing.evidence.places import NOTHING
 from dprisk.types import AnyArray, IntArray
@@ -31,7 +32,9 @@ def kind_of(value: Any) -> str:
     if isinstance(value, bool | np.bool_):
         return "True or False"
     if isinstance(value, tuple):
-        return f"{len(value)} entries"
+        return f"{len(value)} entr{'y' if len(value) == 1 else 'ies'}"
+    if isinstance(value, str):
+        return "text"
     return "a whole number" if isinstance(value, int | np.integer) else f"of type {type(value).__name__}"
 
 

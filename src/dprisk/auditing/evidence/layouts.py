@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.auditing.code.outputs import NUMBER, Failure, as_objects, digests
+from dprisk.auditing.code.outputs import NUMBER, as_objects, digests
 from dprisk.auditing.evidence.numbers import NUMERAL, columns_of, is_number, leaves, numbers_in
 from dprisk.types import AnyArray, FloatArray
 
@@ -21,7 +21,7 @@ CHARACTERS = (16, 32, 64)  # of a text that are looked at one by one, from eithe
 KINDS = {"capital letter": re.compile(r"[A-Z]"), "digit": re.compile(r"\d"), "1": re.compile("1")}  # which are counted
 MOST_TEXTS, MOST_NUMBERS = 4, 512  # entries that are taken apart further, and numbers in one of them
 UNITS = {bytes: "byte", int: "hexadecimal digit"}
-NO_TEXT = (*NUMBER, np.generic, tuple, frozenset, Failure, type(None))
+NO_TEXT = (*NUMBER, np.generic, tuple, frozenset, type(None))
 SAMPLE, FEW_TEXTS = 200, 32  # outputs by which that is decided, and different texts among them that are few
 
 
