@@ -2,7 +2,10 @@
 
 from collections import OrderedDict, deque
 from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
 from enum import IntEnum
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +17,12 @@ from dprisk import audit
 from dprisk.auditing import as_target
 from dprisk.auditing.code.failures import Failure
 from dprisk.auditing.code.outputs import as_outputs, digests
+from dprisk.auditing.evidence.entries import entries
+from dprisk.auditing.evidence.kinds import entry_kinds
+from dprisk.auditing.evidence.layouts import Layout
+from dprisk.auditing.evidence.numbers import held_number
 from dprisk.auditing.evidence.views import Form, Seen, Value
+from dprisk.types import AnyArray
 
 
 def rounded(record: int, rng: np.random.Generator) -> float:
@@ -154,3 +162,74 @@ def test_a_type_that_gives_the_record_away_is_found(what: str) -> None:
     assert report.verdict == "violated"
     assert report.witnesses[0].other_times == 0
     assert audit(honest, 1.0, records=[0, 1], runs=1000, seed=0).verdict == "consistent with the claim"
+
+
+def of_complex(numbers: AnyArray) -> Any:
+    return numbers[::2] + 1j * numbers[1::2]
+
+
+OTHER_NUMBERS: dict[str, Callable[[AnyArray], Any]] = {
+    "complex numbers": of_complex,
+    "narrow complex numbers": lambda numbers: of_complex(numbers).astype(np.complex64),
+    "decimals": lambda numbers: [Decimal(str(number)) for number in numbers.tolist()],
+    "fractions": lambda numbers: [Fraction(str(number)) for number in numbers.tolist()],
+    "spans": lambda numbers: [timedelta(0, number) for number in numbers.tolist()],
+}
+
+
+@pytest.mark.parametrize("what", OTHER_NUMBERS)
+def test_entries_that_are_numbers_of_another_kind_are_compared_with_each_other(what: str) -> None:
+    """Neither of two entries tells the record, and their difference does."""
+
+    def code(record: int, rng: np.random.Generator) -> Any:
+        numbers = np.round(rng.normal(size=8) * 5, 3)
+        numbers[6] = numbers[2] + record
+        return OTHER_NUMBERS[what](np.round(numbers, 3))
+
+    report = audit(code, 1.0, records=[0, 1], runs=4000, seed=0)
+    assert report.verdict == "violated"
+    assert report.witnesses[0].other_times == 0
+    assert (
+        audit(lambda record, rng: code(0, rng), 1.0, records=[0, 1], runs=2000).verdict == "consistent with the claim"
+    )
+
+
+def test_the_parts_of_complex_numbers_and_the_units_of_times_are_named() -> None:
+    outputs = as_outputs([[number + 1j, timedelta(0, number), 0.5] for number in (1.0, 2.0)])
+    assert [entry.name for entry in entries(outputs, Layout(4))] == [
+        "the real part of entry 1",
+        "the imaginary part of entry 1",
+        "entry 2 in seconds",
+        "entry 3",
+    ]
+    assert Layout(4).columns(outputs).tolist() == [[1.0, 2.0], [1.0, 1.0], [1.0, 2.0], [0.5, 0.5]]
+
+
+ZONE = timezone(timedelta(0, 3600))
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [
+        (Decimal("0.10"), 0.1),
+        (Decimal("0.1000000000000000000001"), None),
+        (Decimal("NaN"), None),
+        (Decimal("1e999"), None),
+        (Fraction(1, 3), 1 / 3),
+        (Fraction(10**400, 3), None),
+        (Fraction(1, 10**9), None),
+        (timedelta(-1, 0, 1), -86399.999999),
+        (datetime(1970, 1, 1, 0, 1), 60.0),
+        (datetime(1970, 1, 1, 1, 1, tzinfo=ZONE), None),
+        ("0.1", None),
+    ],
+)
+def test_a_float_stands_for_one_number_of_a_kind_only(value: Any, number: float | None) -> None:
+    assert held_number(value) == number
+
+
+def test_decimals_of_other_lengths_and_times_of_other_zones_stay_visible() -> None:
+    for one, two in ((Decimal("1.5"), Decimal("1.50")), (datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=ZONE))):
+        seen = Seen(as_outputs([(one, 0.5), (two, 0.5)]))
+        (kinds,), column = entry_kinds(seen.outputs, Layout(2), [0]).tolist(), seen.columns(Layout(2))[0].tolist()
+        assert kinds[0] != kinds[1] or column[0] != column[1]

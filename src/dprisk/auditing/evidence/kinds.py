@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,9 @@ def kind_of(value: Any) -> str:
 
 
 def kind_alone(value: Any) -> str:
-    """The same of what stands alone, where zero is a number like any other."""
+    """The same of what stands alone, where zero is a number like any other and a decimal tells how long it is."""
+    if isinstance(value, Decimal) and value.is_finite():
+        return f"{kind_of(value)} with {max(0, -int(value.as_tuple().exponent))} decimals"
     is_zero = isinstance(value, float | np.floating) and value == 0 and not bool(np.signbit(value))
     return kind_of(type(value)(1) if is_zero else value)
 

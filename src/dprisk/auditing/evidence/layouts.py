@@ -12,7 +12,15 @@ from typing import Any
 import numpy as np
 
 from dprisk.auditing.code.outputs import NUMBER, as_objects, digests
-from dprisk.auditing.evidence.numbers import NUMERAL, columns_of, is_number, leaves, numbers_in
+from dprisk.auditing.evidence.numbers import (
+    FROM_FLOATS,
+    NUMERAL,
+    columns_of,
+    held_number,
+    is_number,
+    leaves,
+    numbers_in,
+)
 from dprisk.types import AnyArray, FloatArray
 
 EXACT = 2**53  # beyond which floats do not hold every whole number
@@ -207,6 +215,10 @@ def _as_column(values: list[Any]) -> FloatArray:
     is_told = [isinstance(value, bool) or (is_number(value) and _is_exact(value)) for value in values]
     column = np.array([float(value) if told else math.nan for value, told in zip(values, is_told, strict=True)])
     others = [place for place, told in enumerate(is_told) if not told]
+    if others and not FROM_FLOATS.keys().isdisjoint(map(type, values)):
+        held = {place: number for place in others if (number := held_number(values[place])) is not None}
+        column[list(held)] = list(held.values())
+        others = [place for place in others if place not in held]
     if others:
         column[others] = (digests([values[place] for place in others]) >> 24) * BEYOND
     return column
