@@ -233,3 +233,10 @@ def test_decimals_of_other_lengths_and_times_of_other_zones_stay_visible() -> No
         seen = Seen(as_outputs([(one, 0.5), (two, 0.5)]))
         (kinds,), column = entry_kinds(seen.outputs, Layout(2), [0]).tolist(), seen.columns(Layout(2))[0].tolist()
         assert kinds[0] != kinds[1] or column[0] != column[1]
+
+
+def test_the_last_bits_of_a_narrow_float_are_explained() -> None:
+    def code(record: int, rng: np.random.Generator) -> Any:
+        return {"v": np.float32(record) + np.float32(rng.laplace(scale=2.0))}
+
+    assert audit(code, 0.5, records=[0, 1], runs=8000, seed=0).sentence().endswith("round what is published.")
