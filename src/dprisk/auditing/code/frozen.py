@@ -37,9 +37,13 @@ def frozen(value: Any) -> Any:
     if isinstance(value, dict):
         return _of_kind(value, ((frozen(key), frozen(entry)) for key, entry in value.items()))
     if isinstance(value, np.generic):
-        is_narrow = isinstance(value, np.inexact) and not isinstance(value, float | complex)
-        return value if is_narrow else value.item()
+        return value if _is_narrow(type(value)) else value.item()
     return _frozen_plain(value) if isinstance(value, _SUBCLASSED) else _frozen_object(value)
+
+
+def _is_narrow(kind: type) -> bool:
+    """Whether numbers of this type of numpy are floats or complex numbers, and not those of Python."""
+    return issubclass(kind, np.inexact) and not issubclass(kind, float | complex)
 
 
 def _frozen_plain(value: Any) -> tuple[str, Any]:
@@ -90,8 +94,7 @@ def _frozen_array(array: AnyArray) -> Any:
     if array.size == 0 and array.ndim > 1:
         return (f"no entries, shape {array.shape}",)
     masked = isinstance(array, np.ma.MaskedArray)  # of which a list has None
-    narrow = array.dtype.kind in "fc" and array.dtype not in (float, complex)
-    if not narrow or masked:
+    if masked or not _is_narrow(array.dtype.type):
         return frozen(array.tolist())
     return tuple(array) if array.ndim == 1 else tuple(map(_frozen_array, array)) if array.ndim else array[()]
 

@@ -31,6 +31,7 @@ Records = Sequence[Any] | Neighbours | int | None
 MOST_LISTED = 10_000_000  # records of code
 PATIENCE = 0.2  # seconds of trying whether code repeats itself, beyond which no more runs are made
 METHODS = "add_noise", "randomise", "randomize", "privatise", "privatize", "perturb", "sanitize", "release"
+OF_AN_OBJECT = "; name a method of an object, as in mech:obj.meth"
 CONTAINERS = list, tuple, dict, set
 FAILS_AGAIN = (
     10  # times that a failure is tried again: code that draws anew and fails every other time passes 1 in 1,000
@@ -215,10 +216,8 @@ def _check_signature(function: Any, parameters: Mapping[str, Any], batch: bool) 
     needed = [name for name in open_ones if name not in given]
     if first is None:
         advice = "it takes no argument"
-    elif first.name == "self":
-        advice = "its first parameter is self; name a method of an object, as in mech:obj.meth"
-    elif first.name in (place, "cls"):
-        advice = f"its first parameter is {first.name}"
+    elif first.name in (place, "self", "cls"):
+        advice = f"its first parameter is {first.name}{OF_AN_OBJECT * (first.name == 'self')}"
     elif needed:
         advice = (
             f"it also needs {', '.join(needed)}: pass parameters={{{', '.join(f'{n!r}: ...' for n in needed)}}} to "

@@ -215,12 +215,17 @@ def _as_column(values: list[Any]) -> FloatArray:
     is_told = [isinstance(value, bool) or (is_number(value) and _is_exact(value)) for value in values]
     column = np.array([float(value) if told else math.nan for value, told in zip(values, is_told, strict=True)])
     others = [place for place, told in enumerate(is_told) if not told]
-    if others and not FROM_FLOATS.keys().isdisjoint(map(type, values)):
-        held = {place: number for place in others if (number := held_number(values[place])) is not None}
-        column[list(held)] = list(held.values())
-        others = [place for place in others if place not in held]
     if others:
-        column[others] = (digests([values[place] for place in others]) >> 24) * BEYOND
+        column[others] = _places_of_others([values[place] for place in others])
+    return column
+
+
+def _places_of_others(values: list[Any]) -> FloatArray:
+    """The same of what is no float or whole number, some of which a float stands for."""
+    column = np.array((digests(values) >> 24) * BEYOND)
+    if not FROM_FLOATS.keys().isdisjoint(map(type, values)):
+        held = {place: number for place, value in enumerate(values) if (number := held_number(value)) is not None}
+        column[list(held)] = list(held.values())
     return column
 
 
