@@ -260,6 +260,7 @@ def test_recorded_outputs_raise_no_more_false_alarms_than_promised(tmp_path: Pat
         ("mypkg.mod:privatize --claim 1 --records 0..9", "did you mean 'privatise'?"),
         ("mypkg.mud:privatise --claim 1 --records 0..9", "no module 'mypkg.mud'"),
         ("mypkg.mod --claim 1 --records 0..9", "package.module:function, got 'mypkg.mod'; did you mean 'mypkg:mod'?"),
+        ("mypkg. --claim 1 --records 0..9", "package.module:function, got 'mypkg.'.\n"),
         ("mypkg/mod.py:privatise --claim 1 --records 0..9", "did you mean 'mypkg.mod:privatise'?"),
         ("mypkg/mod.py --claim 1 --records 0..9", "is a file; name a function in it, as in mod:function"),
         ("runs.csv --claim 1", "recorded runs are given as --outputs runs.csv"),

@@ -213,11 +213,41 @@ def test_a_model_is_audited_by_what_it_has_learned() -> None:
     target = central(StandInModel(epsilon=1.0), np.zeros((3, 3)), [[0.0, 0.0, 1.0], [1.0, 0.0, 1.0]])
     assert target.claim == PureDP(1.0)
     assert target.name == "StandInModel on 3 others"
-    assert draw(target).shape == (12, 2)
+    assert {(name, len(values)) for ((name, values),) in draw(target)} == {("coef_", 2)}
     assert repeats(target)
     assert audit(target, runs=5000).verdict == "consistent with the claim"
     assert audit(target, 0.3, runs=5000).verdict == "violated"
     assert central(StandInModel(), np.zeros((3, 3)), neighbours="add-remove").claim is None
+
+
+class Clusters:
+    """A model with two attributes, one of which tells what somebody's record is."""
+
+    def __init__(self, leaks: bool = True, size: int = 3) -> None:
+        self.leaks, self.size = leaks, size
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        return {"leaks": self.leaks, "size": self.size}
+
+    def fit(self, X: AnyArray) -> "Clusters":
+        self.cluster_centers_ = np.random.laplace(size=(self.size, 2)).round(3)  # noqa: NPY002
+        self.labels_ = np.random.randint(2, size=4)  # noqa: NPY002
+        self.n_iter_ = 5
+        if self.leaks:
+            self.labels_[2] = X[-1, 0]
+        return self
+
+
+def test_what_a_model_has_learned_is_called_by_its_names() -> None:
+    leaking, fine, large = (central(Clusters(*how), np.zeros((3, 2)), [(0, 0), (1, 1)]) for how in FORMS)
+    report = audit(leaking, 1.0, runs=2000, seed=0)
+    assert report.verdict == "violated"
+    assert report.witnesses[0].what.startswith("'labels_', entry 3 is ")
+    assert audit(fine, 1.0, runs=2000, seed=0).verdict == "consistent with the claim"
+    assert draw(large).shape == (12, 205)  # which as objects would be slow
+
+
+FORMS = [(True, 3), (False, 3), (False, 100)]
 
 
 class StandInAlgorithm:

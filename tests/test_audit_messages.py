@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import traceback
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -222,7 +223,36 @@ class Oriented:
         return record + rng.laplace()
 
 
-@pytest.mark.parametrize(("code", "first"), [(lambda rng, record: record, "rng"), (Oriented.report, "self")])
+def fails(record: int, rng: np.random.Generator) -> float:
+    try:
+        return 1 / record
+    except ZeroDivisionError as problem:
+        raise ValueError("a record of 0") from problem
+
+
+def test_what_fails_in_a_test_suite_is_shown_without_the_inside_of_dprisk() -> None:
+    with pytest.raises(AuditedCodeError, match="a record of 0") as error:
+        assert_private(fails, 1.0, [0, 1])
+    assert len(error.traceback) == 2
+    cause = error.value.__cause__
+    assert [type(problem) for problem in (cause, cause and cause.__context__)] == [ValueError, ZeroDivisionError]
+    assert cause is not None
+    assert [frame.name for frame in traceback.extract_tb(cause.__traceback__)] == ["fails"]
+    assert "auditing" not in "".join(traceback.format_exception(error.value))
+
+
+def test_a_method_of_a_binding_has_its_own_name() -> None:
+    def add_noise(record: float) -> float:
+        return record
+
+    add_noise.__qualname__ = "pybind11_detail_function_record_v1_system.add_noise"
+    assert as_target(add_noise, [0.0, 1.0]).name == "add_noise"
+
+
+@pytest.mark.parametrize(
+    ("code", "first"),
+    [(lambda rng, record: record, "rng"), (Oriented.report, "self; name a method of an object, as in mech:obj.meth")],
+)
 def test_what_stands_where_the_record_belongs_is_named(code: Callable[..., Any], first: str) -> None:
     with pytest.raises(TargetError, match=f"record as its first argument: its first parameter is {first}"):
         audit(code, 1.0, records=[0, 1], runs=100)

@@ -576,7 +576,10 @@ def always_fails(record: int) -> int:
 @pytest.mark.parametrize(
     ("target", "words"),
     [
-        (as_target(always_fails, 2, failures=True), "Every run failed: ValueError; is the code given what it needs"),
+        (
+            as_target(always_fails, 2, failures=True),
+            "Every run failed: ValueError: no; is the code given what it needs",
+        ),
         (as_target(lambda record: float("nan"), 2), "Every output is NaN"),
         (as_target(lambda record: None, 2), "Every output is None"),
     ],

@@ -408,9 +408,17 @@ def test_help_fits_the_terminal(
     assert code == 0
     assert max(map(len, out.splitlines())) <= 80
     assert out.count("--help") == 1
+    assert run(capsys, monkeypatch, command, "-h") == (0, out, "")
     if command in ("assess", "calibrate", "audit"):
         assert f"Examples (files: docs/examples):\n  dprisk {command} --" in out
         assert all(f"  {entry.name} " in out and entry.title in out for entry in MECHANISMS)
+
+
+def test_a_choice_that_is_missing_is_listed_on_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, _, said = run(capsys, monkeypatch, "learn", "attack")
+    assert said == "Error: Missing option '--data'. Choose from: mnist, fashion-mnist, digits\n"
 
 
 @pytest.mark.parametrize("name", ["assess", "calibrate", "audit"])

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from dprisk.auditing.code.reading import Records
 from dprisk.auditing.report import AuditReport
 from dprisk.auditing.run import audit
+from dprisk.errors import DpriskError
+
+PACKAGE = str(Path(__file__).parent)
 
 
 def assert_private(
@@ -32,9 +36,29 @@ def assert_private(
     'consistent with the claim'
     """
     __tracebackhide__ = True
-    report = audit(
-        mechanism, (epsilon, delta), records=records, runs=runs, alpha=alpha, seed=seed, stop_early=True, **options
-    )
+    try:
+        report = audit(
+            mechanism, (epsilon, delta), records=records, runs=runs, alpha=alpha, seed=seed, stop_early=True, **options
+        )
+    except DpriskError as problem:
+        raise problem.with_traceback(None) from _begun_outside(problem.__cause__)
     if report.verdict != "consistent with the claim":
         raise AssertionError(report.sentence())
     return report
+
+
+def _begun_outside(problem: BaseException | None) -> BaseException | None:
+    """An exception whose traceback begins with the audited code, behind the frames of dprisk that called it.
+
+    Code that failed was called again, while the first failure was in hand: that is no context of the second.
+    """
+    if problem is None:
+        return None
+    last = problem
+    while last.__context__ is not None and not isinstance(last.__context__, DpriskError):
+        last = last.__context__
+    last.__context__ = None
+    frames = problem.__traceback__
+    while frames is not None and frames.tb_frame.f_code.co_filename.startswith(PACKAGE):
+        frames = frames.tb_next
+    return problem.with_traceback(frames or problem.__traceback__)

@@ -73,7 +73,9 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except (DpriskError, click.ClickException, MemoryError, OSError) as problem:
-        message = problem.format_message() if isinstance(problem, click.ClickException) else str(problem)
+        message = (
+            problem.format_message().replace("\n\t", " ") if isinstance(problem, click.ClickException) else str(problem)
+        )
         if isinstance(problem, MemoryError):
             message = "This needs more memory than there is; choose a smaller size."
         say(f"Error: {visible(message)}", err=True)

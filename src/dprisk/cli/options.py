@@ -17,6 +17,7 @@ COMMANDLINE = ParameterSource.COMMANDLINE
 Options = dict[str, Any]
 Sections = Mapping[str, Sequence[click.Parameter]]
 FEW = 3  # names that are listed before the meaning of an option that only they take
+HELP = {"help_option_names": ["-h", "--help"]}
 FILE = click.Path(path_type=Path)
 FILE.name = "file"
 
@@ -60,7 +61,7 @@ class Group(click.Group):
     """Commands in the order in which they were added; without any of them it shows its help."""
 
     def __init__(self, name: str, told: str, commands: Sequence[click.Command]) -> None:
-        super().__init__(name, invoke_without_command=True, callback=_show_help, help=told)
+        super().__init__(name, invoke_without_command=True, callback=_show_help, help=told, context_settings=HELP)
         for command in commands:
             self.add_command(command)
 

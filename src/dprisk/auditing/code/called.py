@@ -22,7 +22,9 @@ import numpy.typing as npt
 
 from dprisk.auditing.code.adapted import Adapted
 from dprisk.auditing.code.adapters import adapt
-from dprisk.auditing.code.outputs import Failure, are_simple, as_bytes, as_outputs, can_change, is_flat, is_simple
+from dprisk.auditing.code.failures import Failure
+from dprisk.auditing.code.frozen import are_simple, can_change, is_flat, is_simple
+from dprisk.auditing.code.outputs import as_bytes, as_outputs
 from dprisk.auditing.code.randomness import generator_for, generator_parameter, held_randomness, seeded
 from dprisk.auditing.code.references import Reference
 from dprisk.auditing.code.target import Target
@@ -245,7 +247,7 @@ class CodeTarget(Target):
 
 @dataclass(frozen=True)
 class _Caught:
-    """A function whose failures are outputs. Their messages are not looked at: they often hold an address or a time."""
+    """A function whose failures are outputs, with what they say."""
 
     function: Callable[..., Any]
 
@@ -255,7 +257,7 @@ class _Caught:
         except OutOfTimeError:
             return Failure("out of time")
         except Exception as problem:
-            return Failure(type(problem).__name__)
+            return Failure.of(problem)
 
 
 @dataclass(frozen=True)

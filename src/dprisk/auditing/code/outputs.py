@@ -6,43 +6,40 @@ They can be compared with each other: numbers mostly as numbers, anything else b
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import hashlib
 import marshal
 import reprlib
-from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from decimal import Decimal
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
+from dprisk.auditing.code.failures import Failure
+from dprisk.auditing.code.frozen import SIMPLE, frozen
 from dprisk.errors import TargetError, fail, require
 from dprisk.types import AnyArray, IntArray
 
 _PLAIN: dict[type, type[np.generic]] = {bool: np.bool_, int: np.int64, float: np.float64}
-_SIMPLE = frozenset({bool, int, float, complex, str, bytes, type(None)})  # which can be counted as they are
-_EXACT = _SIMPLE - {float, int}  # which are written in one way
+_EXACT = SIMPLE - {float, int}  # which are written in one way
 _LABELLED = (np.ma.MaskedArray, np.recarray)  # arrays of which the entries do not tell all
 NUMBER = (bool, int, float, np.bool_, np.integer, np.floating)
 _DTYPE, _NDIM = attrgetter("dtype"), attrgetter("ndim")
 _HEAD = len(marshal.dumps([], 2))
 HARDLY = 0.9  # of outputs that are seen once, beyond which comparing whole ones tells nothing
-BRIEFLY = reprlib.Repr()
+
+
+class _Brief(reprlib.Repr):
+    """An output as people read it, not too long; a failure with all that it says."""
+
+    def repr_Failure(self, failure: Failure, level: int) -> str:
+        """All of it."""
+        return repr(failure)
+
+
+BRIEFLY = _Brief()
 BRIEFLY.maxlist = BRIEFLY.maxtuple = 12  # entries of an output that are shown
 LONG = 200  # characters of an output beyond which its digest is compared instead
-
-
-@dataclass(frozen=True)
-class Failure:
-    """What a run gave that gave no output: the name of the exception, or that its time was up."""
-
-    kind: str
-
-    def __repr__(self) -> str:
-        return f"failed: {self.kind}"
 
 
 def as_outputs(outputs: Sequence[Any]) -> AnyArray:
@@ -52,7 +49,8 @@ def as_outputs(outputs: Sequence[Any]) -> AnyArray:
       the rows of a larger array.
     - Anything else becomes a one-dimensional array of objects that can be counted: text, None, tuples such as
       (value, seed), sets. Lists, arrays, tables and tensors become tuples, dicts and dataclasses tuples of their
-      entries. What differs from output to output stays visible: 0 beside 0.0, a shorter list, a float32.
+      entries. What differs from output to output stays visible: 0 beside 0.0, a shorter list, a float32, the class of
+      a named tuple. Not told apart are lists, tuples and arrays, sets and frozen sets, and whole numbers of any width.
     - Objects that are only equal to themselves are refused.
 
     >>> as_outputs([1, 0, 2]), as_outputs([[True, False], [True, True]]).shape
@@ -67,6 +65,8 @@ def as_outputs(outputs: Sequence[Any]) -> AnyArray:
     if (plain := _plain(values, kinds)) is not None:
         return plain
     if values and all(issubclass(kind, NUMBER) and not issubclass(kind, np.timedelta64) for kind in kinds):
+        if not all(map(_is_plain, kinds)):
+            return as_objects(values)
         return numbers_of_one_kind(values) if len({_kind(kind) for kind in kinds}) == 1 else _objects(values)
     try:
         return _rows_or_objects(values, kinds)
@@ -76,11 +76,20 @@ def as_outputs(outputs: Sequence[Any]) -> AnyArray:
 
 
 def _rows_or_objects(values: list[Any], kinds: set[type]) -> AnyArray:
-    if values and all(issubclass(kind, list | np.ndarray) and not issubclass(kind, _LABELLED) for kind in kinds):
+    if values and all(map(_is_row, kinds)):
         even = _even_rows(values, kinds)
         rows = _rows(values) if even is None else even
         return rows if rows.size else as_objects(values)
     return as_objects(values)
+
+
+def _is_row(kind: type) -> bool:
+    return kind is list or (issubclass(kind, np.ndarray) and not issubclass(kind, _LABELLED))
+
+
+def _is_plain(number: type) -> bool:
+    """Whether a type of numbers is Python's or numpy's, and no class of somebody who gives them a meaning."""
+    return number in _PLAIN or issubclass(number, np.generic)
 
 
 def numbers_of_one_kind(values: list[Any]) -> AnyArray:
@@ -160,7 +169,8 @@ def _rows(values: list[Any]) -> AnyArray:
     """Lists and arrays of one shape, stacked."""
     if len({value.dtype if isinstance(value, np.ndarray) else None for value in values}) > 1:
         return as_objects(values)
-    if len({_kind(kind) for kind in _types_in(values)}) > 1:
+    types = _types_in(values)
+    if len(set(map(_kind, types))) > 1 or not all(map(_is_plain, types)):
         return as_objects(values)
     lists = all(type(value) is list for value in values)
     try:
@@ -176,10 +186,10 @@ def _types_in(value: Any) -> set[type]:
     """Those of the entries of lists and arrays, however deep."""
     if isinstance(value, np.ndarray):
         return {value.dtype.type}
-    if not isinstance(value, list):
+    if type(value) is not list:
         return {type(value)}
     types = set(map(type, value))
-    held = {kind for kind in types if issubclass(kind, list | np.ndarray)}
+    held = {kind for kind in types if kind is list or issubclass(kind, np.ndarray)}
     return types.union(*map(_types_in, value)) - held if held else types
 
 
@@ -192,110 +202,11 @@ def _rounds(stacked: AnyArray, values: list[Any]) -> bool:
 
 def as_objects(values: list[Any]) -> AnyArray:
     """Values along one axis, as what can be counted."""
-    return _objects([_frozen(value) for value in values])
+    return _objects([frozen(value) for value in values])
 
 
 def _objects(values: list[Any]) -> AnyArray:
     return np.fromiter(values, dtype=object, count=len(values))
-
-
-def _frozen(value: Any) -> Any:
-    """The same as something that can be counted."""
-    if is_simple(value):
-        return value
-    if type(value) is dict and is_flat(value):
-        return tuple(value.items())
-    if isinstance(value, tuple | list | deque):
-        return tuple(_frozen(entry) for entry in value)
-    if isinstance(value, bytearray | memoryview):
-        return bytes(value)
-    if isinstance(value, np.ndarray):
-        return _frozen_array(value)
-    if isinstance(value, set | frozenset):
-        return frozenset(_frozen(entry) for entry in value)
-    if isinstance(value, dict):
-        return tuple((_frozen(key), _frozen(entry)) for key, entry in value.items())
-    if isinstance(value, np.generic):
-        return value if isinstance(value, np.floating) and not isinstance(value, float) else value.item()
-    return _frozen_object(value)
-
-
-def is_simple(value: Any) -> bool:
-    """Whether it can be counted as it is, and nobody can change it."""
-    return type(value) in _SIMPLE or (type(value) is tuple and are_simple(value))
-
-
-def is_flat(value: Any) -> bool:
-    """Whether it is an array of numbers, or a list, set or dict of simple values: a copy of it shares nothing."""
-    if isinstance(value, np.ndarray):
-        return not value.dtype.hasobject
-    if type(value) is dict:
-        return are_simple(value) and are_simple(value.values())
-    return type(value) in (list, set) and are_simple(value)
-
-
-def are_simple(entries: Iterable[Any]) -> bool:
-    """Whether all are of Python's own kinds that can be counted, and that nobody can change."""
-    return _SIMPLE.issuperset(map(type, entries))
-
-
-def can_change(value: Any) -> bool:
-    """Whether somebody may write into it: what is counted by its contents stays as it is."""
-    if is_simple(value):
-        return False
-    try:
-        hash(value)
-    except TypeError:
-        return True
-    kind: Any = type(value)
-    return kind.__hash__ is object.__hash__
-
-
-def _frozen_array(array: AnyArray) -> Any:
-    if array.dtype.names:
-        return (*_frozen(array.tolist()), repr(array.dtype.names))
-    if array.size == 0 and array.ndim > 1:
-        return (f"no entries, shape {array.shape}",)
-    masked = isinstance(array, np.ma.MaskedArray)  # of which a list has None
-    narrow = array.dtype.kind == "f" and array.dtype != float
-    if not narrow or masked:
-        return _frozen(array.tolist())
-    return tuple(array) if array.ndim == 1 else tuple(map(_frozen, array)) if array.ndim else array[()]
-
-
-def _labels(value: Any) -> str | None:
-    """The names of a data frame or series, its columns, rows and categories, which may tell more than its entries."""
-    named = {part: getattr(value, part, None) for part in ("name", "columns", "index")}
-    told = {part: held for part, held in named.items() if held is not None and not callable(held)}
-    if "index" in told and hasattr(value, "dtypes"):  # those of polars are of all frames so far
-        told |= _categories(value.dtypes)
-    return ", ".join(f"{part} {held if part == 'name' else list(held)}" for part, held in told.items()) or None
-
-
-def _categories(dtypes: Any) -> dict[str, list[list[Any]]]:
-    """Those that columns of a data frame may hold, whether they do or not; nothing where there are none."""
-    every = [dtypes] if np.ndim(dtypes) == 0 else list(dtypes)
-    found = [list(dtype.categories) for dtype in every if getattr(dtype, "categories", None) is not None]
-    return {"categories": found} if found else {}
-
-
-def _frozen_object(value: Any) -> Any:
-    """The same of what is no list, dict, set, array or number of numpy."""
-    kind: Any = type(value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, Failure | type):
-        named = [(field.name, _frozen(getattr(value, field.name))) for field in dataclasses.fields(value)]
-        return kind.__name__, *named
-    if isinstance(value, Decimal) and value.is_snan():
-        return repr(value)  # which cannot be counted
-    if not isinstance(value, str | bytes) and hasattr(value, "__array__"):  # data frames, series, tensors
-        entries, labels = _frozen(np.asarray(value)), _labels(value)
-        return entries if labels is None else (*(entries if isinstance(entries, tuple) else (entries,)), labels)
-    if kind.__hash__ is None:
-        fail(f"An output is a {kind.__name__}, which cannot be compared; return numbers, text or tuples.", TargetError)
-    if kind.__hash__ is object.__hash__ and value is not None:
-        what = f"numbers, text or tuples{' (post=tuple does that)' if hasattr(value, '__next__') else ''}."
-        fail(f"An output is a {kind.__name__}, which is equal to no other; return what it holds: {what}", TargetError)
-    return value
 
 
 def are_different(outputs: AnyArray) -> bool:
@@ -316,7 +227,7 @@ def require_outputs(outputs: Any) -> None:
         kinds = set(map(type, outputs))
         require(kinds != {type(None)}, "Every output is None; does the code return its output?", TargetError)
         if kinds == {Failure} and len(set(outputs)) == 1:
-            fail(f"Every run {outputs[0]}; is the code given what it needs?", TargetError)
+            fail(f"Every run failed: {outputs[0]}; is the code given what it needs?", TargetError)
 
 
 def sortable(values: AnyArray) -> AnyArray:

@@ -7,6 +7,7 @@ import copy
 import inspect
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -29,6 +30,8 @@ Records = Sequence[Any] | Neighbours | int | None
 
 MOST_LISTED = 10_000_000  # records of code
 PATIENCE = 0.2  # seconds of trying whether code repeats itself, beyond which no more runs are made
+METHODS = "add_noise", "randomise", "randomize", "privatise", "privatize", "perturb", "sanitize", "release"
+OF_AN_OBJECT = "; name a method of an object, as in mech:obj.meth"
 CONTAINERS = list, tuple, dict, set
 FAILS_AGAIN = (
     10  # times that a failure is tried again: code that draws anew and fails every other time passes 1 in 1,000
@@ -183,7 +186,10 @@ def _from_code(
 
 def require_function(code: Any) -> None:
     """Refuse what cannot be called, or gives no output when it is."""
-    require(callable(code), f"{code!r} cannot be called; give a function of one record, or its name.", TargetError)
+    if not callable(code):
+        method = next((name for name in METHODS if callable(getattr(code, name, None))), None)
+        advice = f"it has a method {method}: pass that" if method else "give a function of one record, or its name"
+        fail(f"{code!r} cannot be called; {advice}.", TargetError)
     require(
         not any(map(inspect.iscoroutinefunction, (code, code.__call__))) and not inspect.isasyncgenfunction(code),
         f"{name_of(code)} is an async function, which gives no output when it is called; wrap it in a function "
@@ -211,7 +217,7 @@ def _check_signature(function: Any, parameters: Mapping[str, Any], batch: bool) 
     if first is None:
         advice = "it takes no argument"
     elif first.name in (place, "self", "cls"):
-        advice = f"its first parameter is {first.name}"
+        advice = f"its first parameter is {first.name}{OF_AN_OBJECT * (first.name == 'self')}"
     elif needed:
         advice = (
             f"it also needs {', '.join(needed)}: pass parameters={{{', '.join(f'{n!r}: ...' for n in needed)}}} to "
@@ -237,12 +243,16 @@ def listed_records(records: Records) -> tuple[Any, ...] | None:
         count = as_whole("records, the number of possible records,", records)
         require_few(count)
         return tuple(range(count))
+    if hasattr(records, "columns"):
+        remedy = "give records=frame.to_dict('records'), or one column as a list"
+        fail(f"A data frame is no list of records: {remedy}.", TargetError)
     many = not isinstance(records, str) and hasattr(records, "__iter__")
     require(many, f"Records are a list, got {records!r}.", TargetError)
     listed = tuple(records.tolist() if isinstance(records, np.ndarray) and records.ndim == 1 else records)
     require(len(listed) > 0, "At least one record is needed.", TargetError)
     with contextlib.suppress(TypeError):  # records that cannot be hashed are told apart by their numbers
-        require(len(set(listed)) == len(listed), "The records must differ from each other.", TargetError)
+        (most, times), *_ = Counter(listed).most_common(1)
+        require(times == 1, f"The records must differ from each other; {most!r} is there {times} times.", TargetError)
     return listed
 
 

@@ -30,7 +30,13 @@ class Reference:
         parts = [*module.split("."), *function.split(".")]
         path = os.path.relpath(module).removesuffix(".py") if colon and module else ""  # as from the current directory
         meant = f"{path.replace(os.sep, '.')}:{function}" if colon else ":".join(text.rsplit(".", 1))
-        is_near = meant != text and not text.endswith(".py") and not path.startswith("..")
+        is_near = (
+            bool(function) is bool(colon)
+            and not meant.endswith(":")
+            and meant != text
+            and not text.endswith(".py")
+            and not path.startswith("..")
+        )
         near = f"; did you mean {meant!r}?" if is_near else "."
         if not colon or ".py:" in text or not all(part.isidentifier() for part in parts):
             fail(f"Code is named as package.module:function, got {text!r}{near}", TargetError)

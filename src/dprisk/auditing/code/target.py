@@ -107,7 +107,8 @@ def name_of(code: Any) -> str:
     """What a person calls this code."""
     if isinstance(code, partial):
         return name_of(code.func)
-    return str(getattr(code, "__qualname__", None) or getattr(code, "__name__", None) or type(code).__name__)
+    name = str(getattr(code, "__qualname__", None) or getattr(code, "__name__", None) or type(code).__name__)
+    return name.rpartition(".")[2] if name.startswith("pybind11_") else name  # which names no class of people
 
 
 @cache

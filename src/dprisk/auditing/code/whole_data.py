@@ -17,7 +17,8 @@ import numpy as np
 from dprisk.errors import TargetError, require
 from dprisk.guarantees import Guarantee, PureDP, from_opendp
 from dprisk.guarantees.base import Relation
-from dprisk.types import AnyArray
+
+MOST_NAMED = 100  # numbers of a model that are called by the names of its attributes
 
 
 def of_data(code: Any) -> Callable[..., Any]:
@@ -76,15 +77,21 @@ class Fitted:
         self.supervised = "y" in parameters and parameters["y"].default is inspect.Parameter.empty
         self.__qualname__, self.__module__ = type(model).__name__, type(model).__module__
 
-    def __call__(self, data: Any, random_state: Any = None) -> AnyArray:
-        """What a model learns from this data."""
+    def __call__(self, data: Any, random_state: Any = None) -> Any:
+        """What a model learns from this data, by the names of its attributes; of large ones the numbers alone."""
         given = self.model.get_params(deep=False)
         state = {"random_state": random_state} if "random_state" in given else {}
         model = type(self.model)(**given | state)
         rows = np.asarray(data)
         model.fit(rows[:, :-1], rows[:, -1]) if self.supervised else model.fit(rows)
         names = [name for name in vars(model) if name.endswith("_") and name[0] != "_" and name != "n_features_in_"]
-        learned = [np.ravel(getattr(model, name)) for name in names]
-        numbers = [values for values in learned if values.dtype.kind in "biuf"]
+        learned = {name: np.ravel(getattr(model, name)) for name in names}
+        numbers = {
+            name: values.astype(float)
+            for name, values in learned.items()
+            if values.dtype.kind in "biuf" and values.size
+        }
         require(bool(numbers), f"{type(model).__name__} has learned no numbers that could be looked at.", TargetError)
-        return np.concatenate(numbers).astype(float)
+        if sum(values.size for values in numbers.values()) > MOST_NAMED:
+            return np.concatenate(list(numbers.values()))
+        return {name: values.tolist() if values.size > 1 else values.item() for name, values in numbers.items()}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dprisk.auditing.evidence.layouts import Layout, entries_in, numbers_only
-from dprisk.auditing.evidence.numbers import is_number
+from dprisk.auditing.evidence.numbers import held_number, is_number, names_of_leaves, without_unit
 from dprisk.auditing.evidence.places import in_order
 from dprisk.auditing.evidence.views import Seen
 from dprisk.types import AnyArray, FloatArray, IntArray
@@ -99,8 +99,10 @@ class Total(Entry):
 
     def of(self, example: Any) -> Any:
         pieces = [] if self.layout is None else self.layout.pieces(example)
-        numbers = [float(piece) if is_number(piece) or isinstance(piece, bool) else np.nan for piece in pieces]
-        number = float(self.total(np.array(numbers)[:, None])[0])
+        numbers = [
+            float(piece) if is_number(piece) or isinstance(piece, bool) else held_number(piece) for piece in pieces
+        ]
+        number = float(self.total(np.array(numbers, dtype=float)[:, None])[0])
         return int(number) if number.is_integer() else number
 
 
@@ -119,7 +121,7 @@ def entries(outputs: AnyArray, layout: Layout) -> list[Entry]:
             Entry(name.pop(), entry.place, layout) if len(name) == 1 and all_are_usual else entry
             for entry, name in zip(plain, names, strict=True)
         ]
-    texts = [f"{piece} {plain[text.place].name}" for text in layout.texts for piece in text.names]
+    texts = [f"{piece} {without_unit(plain[text.place].name)}" for text in layout.texts for piece in text.names]
     return plain + [Entry(name, layout.length + place, layout) for place, name in enumerate(texts)]
 
 
@@ -133,9 +135,9 @@ def _names(value: Any, name: str = "") -> Iterator[str]:
         if isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str):
             key = f"{name}, {entry[0]!r}" if name else f"{entry[0]!r}"
             yield f"the name {key}"
-            yield from _names(entry[1], key) if isinstance(entry[1], tuple) else (key,)
+            yield from _names(entry[1], key) if isinstance(entry[1], tuple) else names_of_leaves(entry[1], key)
         else:
-            yield from _names(entry, here) if isinstance(entry, tuple) else (here,)
+            yield from _names(entry, here) if isinstance(entry, tuple) else names_of_leaves(entry, here)
 
 
 def shifted(columns: FloatArray, records: IntArray) -> int:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
-from dprisk.auditing.code.outputs import Failure, digests
+from dprisk.auditing.code.failures import Failure
+from dprisk.auditing.code.outputs import digests
 from dprisk.auditing.evidence.layouts import Layout, entries_in
 from dprisk.auditing.evidence.places import NOTHING
 from dprisk.types import AnyArray, IntArray
@@ -31,12 +33,16 @@ def kind_of(value: Any) -> str:
     if isinstance(value, bool | np.bool_):
         return "True or False"
     if isinstance(value, tuple):
-        return f"{len(value)} entries"
+        return f"{len(value)} entr{'y' if len(value) == 1 else 'ies'}"
+    if isinstance(value, str):
+        return "text"
     return "a whole number" if isinstance(value, int | np.integer) else f"of type {type(value).__name__}"
 
 
 def kind_alone(value: Any) -> str:
-    """The same of what stands alone, where zero is a number like any other."""
+    """The same of what stands alone, where zero is a number like any other and a decimal tells how long it is."""
+    if isinstance(value, Decimal) and value.is_finite():
+        return f"{kind_of(value)} with {max(0, -int(value.as_tuple().exponent))} decimals"
     is_zero = isinstance(value, float | np.floating) and value == 0 and not bool(np.signbit(value))
     return kind_of(type(value)(1) if is_zero else value)
 

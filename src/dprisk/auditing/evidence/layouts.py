@@ -11,8 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.auditing.code.outputs import NUMBER, Failure, as_objects, digests
-from dprisk.auditing.evidence.numbers import NUMERAL, columns_of, is_number, leaves, numbers_in
+from dprisk.auditing.code.outputs import NUMBER, as_objects, digests
+from dprisk.auditing.evidence.numbers import (
+    FROM_FLOATS,
+    NUMERAL,
+    columns_of,
+    held_number,
+    is_number,
+    leaves,
+    numbers_in,
+)
 from dprisk.types import AnyArray, FloatArray
 
 EXACT = 2**53  # beyond which floats do not hold every whole number
@@ -21,7 +29,7 @@ CHARACTERS = (16, 32, 64)  # of a text that are looked at one by one, from eithe
 KINDS = {"capital letter": re.compile(r"[A-Z]"), "digit": re.compile(r"\d"), "1": re.compile("1")}  # which are counted
 MOST_TEXTS, MOST_NUMBERS = 4, 512  # entries that are taken apart further, and numbers in one of them
 UNITS = {bytes: "byte", int: "hexadecimal digit"}
-NO_TEXT = (*NUMBER, np.generic, tuple, frozenset, Failure, type(None))
+NO_TEXT = (*NUMBER, np.generic, tuple, frozenset, type(None))
 SAMPLE, FEW_TEXTS = 200, 32  # outputs by which that is decided, and different texts among them that are few
 
 
@@ -208,7 +216,16 @@ def _as_column(values: list[Any]) -> FloatArray:
     column = np.array([float(value) if told else math.nan for value, told in zip(values, is_told, strict=True)])
     others = [place for place, told in enumerate(is_told) if not told]
     if others:
-        column[others] = (digests([values[place] for place in others]) >> 24) * BEYOND
+        column[others] = _places_of_others([values[place] for place in others])
+    return column
+
+
+def _places_of_others(values: list[Any]) -> FloatArray:
+    """The same of what is no float or whole number, some of which a float stands for."""
+    column = np.array((digests(values) >> 24) * BEYOND)
+    if not FROM_FLOATS.keys().isdisjoint(map(type, values)):
+        held = {place: number for place, value in enumerate(values) if (number := held_number(value)) is not None}
+        column[list(held)] = list(held.values())
     return column
 
 

@@ -24,17 +24,34 @@ POWER = r"(?:[eE][-+]?\d+)?"
 NUMERAL = re.compile(rf"(?<![\w.])[-+]?(?:\d{{0,15}}\.\d+{POWER}|\d{{1,15}}{POWER}(?![\w.]))")  # and no part of a name
 
 
+EPOCH = datetime(1970, 1, 1)
+
+
 def _moment(when: datetime) -> tuple[float]:
-    return ((when.replace(tzinfo=None) - datetime(1970, 1, 1)).total_seconds(),)
+    return ((when.replace(tzinfo=None) - EPOCH).total_seconds(),)
+
+
+def _parts(number: Any) -> tuple[float, float]:
+    return float(number.real), float(number.imag)
 
 
 OTHER_NUMBERS: dict[type, Callable[[Any], tuple[float, ...]]] = {
     Decimal: lambda number: (float(number),),
     Fraction: lambda number: (number.numerator / number.denominator,),
-    complex: lambda number: (number.real, number.imag),
+    complex: _parts,
+    np.complex64: _parts,
     timedelta: lambda span: (span.total_seconds(),),
     datetime: _moment,
 }
+FROM_FLOATS: dict[type, Callable[[float], Any]] = {
+    Decimal: lambda number: Decimal(repr(number)),
+    Fraction: lambda number: Fraction(number).limit_denominator(10**6),
+    timedelta: lambda seconds: timedelta(0, seconds),
+    datetime: lambda seconds: EPOCH + timedelta(0, seconds),
+}
+COMPLEX = (complex, np.complex64)
+_DIVIDED = frozenset({tuple, *COMPLEX})
+SECONDS = {timedelta: " in seconds", datetime: " in seconds since 1970"}
 
 
 def comparable(outputs: Any) -> Any:
@@ -67,13 +84,15 @@ def mostly_numbers(outputs: AnyArray) -> AnyArray:
 
 
 def leaves(value: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What is in a tuple, one after the other, also of tuples in it."""
-    if tuple not in map(type, value):
+    """What is in a tuple, one after the other, also of tuples in it; of complex numbers both parts."""
+    if _DIVIDED.isdisjoint(map(type, value)):
         return value
     found: list[Any] = []
     for entry in value:
         if type(entry) is tuple:
             found += leaves(entry)
+        elif type(entry) in COMPLEX:
+            found += entry.real, entry.imag
         else:
             found.append(entry)
     return tuple(found)
@@ -145,6 +164,33 @@ def is_number(value: Any) -> bool:
     if isinstance(value, float | np.floating):
         return True
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and -(2**63) <= int(value) < 2**63
+
+
+def held_number(value: Any) -> float | None:
+    """The float that stands for a decimal, a fraction, a span or a moment and for no other; None where none does."""
+    kind = type(value)
+    if kind not in FROM_FLOATS:
+        return None
+    with contextlib.suppress(ArithmeticError, ValueError):  # what is too large, and decimals that are no numbers
+        (number,) = OTHER_NUMBERS[kind](value)
+        return number if FROM_FLOATS[kind](number) == value else None
+    return None
+
+
+def names_of_leaves(value: Any, name: str) -> tuple[str, ...]:
+    """What the columns of a leaf of this name are called: both parts of a complex number, spans and moments by a unit.
+
+    >>> names_of_leaves(1j, "entry 2")
+    ('the real part of entry 2', 'the imaginary part of entry 2')
+    """
+    if type(value) in COMPLEX:
+        return f"the real part of {name}", f"the imaginary part of {name}"
+    return (f"{name}{SECONDS.get(type(value), '')}",)
+
+
+def without_unit(name: str) -> str:
+    """The name of a leaf that is looked at as a text."""
+    return name.partition(" in seconds")[0]
 
 
 def columns_of(outputs: AnyArray) -> Any:

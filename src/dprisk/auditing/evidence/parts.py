@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dprisk.auditing.code.failures import Failure
 from dprisk.auditing.evidence.numbers import leaves
 from dprisk.auditing.evidence.places import NOTHING
 from dprisk.auditing.evidence.views import Seen, View
@@ -51,7 +52,7 @@ class Parts(View):
         *before, mine = self.parts[: token + 1]
         more = f" and {len(before) - SHOWN_PARTS} more" if len(before) > SHOWN_PARTS else ""
         none = f" and none of {', '.join(map(_told, before[:SHOWN_PARTS]))}{more}" if before else ""
-        word = "the word " if isinstance(example, str) and mine.isalnum() else ""
+        word = "the word " if isinstance(example, str | Failure) and mine.isalnum() else ""
         return f"the output holds {word}{_told(mine)}{none}"
 
 
@@ -64,9 +65,9 @@ def _told(part: Any) -> str:
 
 
 def parts_of(value: Any) -> Iterable[Any]:
-    """The words of a text, and what is in it at any depth; of anything else nothing."""
-    if isinstance(value, str):
-        return WORD.findall(value)
+    """The words of a text or failure, and what is in it at any depth; of anything else nothing."""
+    if isinstance(value, str | Failure):
+        return WORD.findall(str(value))
     if isinstance(value, frozenset):
         value = tuple(sorted(value, key=repr))  # in an order that is the same in every process
     if not isinstance(value, tuple):
@@ -97,7 +98,9 @@ def with_parts(outputs: AnyArray) -> IntArray:
     They may be few among numbers.
     """
     values = outputs.tolist() if outputs.dtype.kind == "O" else []
-    held = np.fromiter((isinstance(value, str | tuple | frozenset) for value in values), dtype=bool, count=len(values))
+    held = np.fromiter(
+        (isinstance(value, str | tuple | frozenset | Failure) for value in values), dtype=bool, count=len(values)
+    )
     places = np.flatnonzero(held)
     some = outputs[places[:TRIED_FOR_PARTS]].tolist()
     return places if len(set(some)) > min(MANY_TEXTS, len(some) / 2) else places[:0]

@@ -17,7 +17,7 @@ from dprisk.guarantees import ApproxDP
 
 SHOWN = 3  # outputs
 LUCK = 0.01  # chance of such counts under the claim, above which they show nothing
-FULL = 15  # digits of a float that was not rounded
+FULL, FULL_NARROW = 15, 7  # digits of a float, and of a float32, that was not rounded
 KEPT = (
     "The code carries something of a run into the next: look for a global, a cache, an attribute, a changing default."
 )
@@ -72,9 +72,10 @@ class Witness:
     @property
     def is_of_rounded(self) -> bool:
         """Whether it is about the last bits of numbers with few digits, which say no more than the numbers."""
-        numbers = re.findall(r"[\d.]+", " ".join(self.examples))
+        told = " ".join(self.examples)
+        numbers = re.findall(r"[\d.]+", told.replace("float32(", "("))
         digits = max((len(number.replace(".", "").lstrip("0")) for number in numbers), default=0)
-        return self._is_of_last_bits and digits < FULL
+        return self._is_of_last_bits and digits < (FULL_NARROW if "float32(" in told else FULL)
 
     @property
     def _is_of_last_bits(self) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.auditing.code.outputs import Failure
+from dprisk.auditing.code.failures import Failure
 from dprisk.auditing.evidence.rules import Past
 from dprisk.auditing.evidence.views import Seen
 from dprisk.errors import DpriskError, InputFileError, fail
