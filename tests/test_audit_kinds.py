@@ -239,4 +239,8 @@ def test_the_last_bits_of_a_narrow_float_are_explained() -> None:
     def code(record: int, rng: np.random.Generator) -> Any:
         return {"v": np.float32(record) + np.float32(rng.laplace(scale=2.0))}
 
-    assert audit(code, 0.5, records=[0, 1], runs=8000, seed=0).sentence().endswith("round what is published.")
+    assert (
+        audit(code, 0.5, records=[0, 1], runs=8000, seed=0)
+        .sentence()
+        .endswith("round what is published, and audit it again.")
+    )

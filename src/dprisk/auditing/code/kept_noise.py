@@ -29,10 +29,10 @@ from dprisk.errors import DpriskError, TargetError, fail
 from dprisk.types import AnyArray
 
 RECORDS = 4  # that are tried, each twice
-PATIENCE, LONG = 0.2, 2.0  # seconds of calls after which no more are tried, and of copies
+PATIENCE, LONG = 0.2, 5.0  # seconds of calls after which no more are tried, and of copies
 REPEATED, BLOCKS = 512, 128  # calls in a block, and blocks, before code is refused: noise drawn in advance is used up
 LATER = 8  # calls that draw fewer random numbers than the first one, all as many, before that counts
-COPIES = 4096  # of what is called, as it was before its first call, that show whether what it keeps is noise
+COPIES = 1024  # of what is called, as it was before its first call, that show whether what it keeps is noise
 SEVERAL, OFTEN = 4, 64  # copies among so many that give something else than one that gives always the same
 KEPT_FOR = 2  # records with which that is so: the first call of all may prepare something for everybody
 CHANGEABLE = list, dict, set, bytearray, np.ndarray
