@@ -172,6 +172,19 @@ def correlated(columns: FloatArray, records: IntArray) -> tuple[int, int]:
     return (int(one), int(two)) if one != two else (0, 1)
 
 
+def shadowed(columns: FloatArray, records: IntArray) -> tuple[int, int]:
+    """The entry that differs most from record to record, and the one that shares most of its noise."""
+    place = shifted(columns, records)
+    known, codes = np.unique(records, return_inverse=True)
+    rows = _scaled(columns)
+    for code in range(known.size):
+        rows[:, codes == code] -= rows[:, codes == code].mean(axis=1, keepdims=True)
+    spread = np.maximum(np.sqrt((rows**2).sum(axis=1)), 1e-300)
+    shared = np.abs(rows @ rows[place]) / spread
+    shared[place] = -1
+    return place, int(np.argmax(shared))
+
+
 def direction_of(columns: FloatArray, records: IntArray, apart_only: bool = False) -> FloatArray:
     """The weights by which the means of two records differ most beside the spread within records (Fisher).
 
@@ -180,16 +193,23 @@ def direction_of(columns: FloatArray, records: IntArray, apart_only: bool = Fals
     """
     some = columns[:, :SUMMED_RUNS]
     finite = some if np.isfinite(some).all() else np.where(np.isfinite(some), some, 0.0)
-    largest = np.abs(finite).max(axis=1, initial=0.0)
-    scale = np.where(largest > 0, largest, 1.0)
-    rows = finite.T / scale  # between -1 and 1
+    rows, first = _between_ends(finite)
+    rows, scale = _between_ends(rows - rows.mean(axis=1, keepdims=True) if rows.size else rows)
+    rows, scale = rows.T, first * scale
     known, codes = np.unique(records[:SUMMED_RUNS], return_inverse=True)
     count, size = rows.shape
     if known.size < 2 or size == 0 or (not apart_only and (count < 2 * size or size > MOST_SUMMED)):
         return np.zeros(size)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         direction = _direction(rows, codes, known.size, apart_only) / scale
-    return np.where(largest > 0, direction, 0.0) if np.isfinite(direction).all() else np.zeros(size)
+    return direction if np.isfinite(direction).all() else np.zeros(size)
+
+
+def _between_ends(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Columns as they are between -1 and 1, and by what they were divided."""
+    largest = np.abs(columns).max(axis=1, initial=0.0)
+    scale = np.where(largest > 0, largest, 1.0)
+    return columns / scale[:, None], scale
 
 
 def _direction(rows: FloatArray, codes: IntArray, records: int, apart_only: bool) -> FloatArray:

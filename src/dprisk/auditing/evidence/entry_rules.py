@@ -25,6 +25,7 @@ from dprisk.auditing.evidence.entries import (
     direction_of,
     entries,
     second_ends,
+    shadowed,
     shifted,
 )
 from dprisk.auditing.evidence.fitted import (
@@ -293,4 +294,6 @@ def _pairs(held: _Held) -> list[tuple[int, int]]:
     pairs = list(combinations(varying[:MOST_COLUMNS].tolist(), 2))
     if pairs and MOST_COLUMNS < len(some) <= MOST_CORRELATED:
         pairs.append(correlated(held.numbers[:, :TRIED], held.past.records[:TRIED]))
+    if len(some) > MOST_COLUMNS:
+        pairs.append(shadowed(held.numbers[:, :TRIED], held.past.records[:TRIED]))
     return pairs
