@@ -140,13 +140,19 @@ class _Held:
 
 
 def rules_for_entries(layout: Layout, past: Past, bar: Bar, low_bits: bool) -> dict[str, Rule]:
-    """What entries tell: one of them, how it lies on a grid, sums of all, equal ones, and two together."""
+    """What entries tell: one of them, how it lies on a grid, sums of all, equal ones, and two together.
+
+    Of entries that go by keys, of which only some are looked at, nothing is said of all together.
+    """
     held = _Held(layout, past, bar)
-    found = _about_one(held) | _of_sums(held) | _of_two(held) | _of_all(held)
+    found = _about_one(held) | _of_sums(held) | _of_two(held)
     if not held.are_bits:
-        found |= _of_one_kind(held)
-        found |= _of_one_as_it_is(held) | _of_one_on_a_grid(held, low_bits) | _of_one_bit(held)
-        found |= _of_a_difference(held)
+        found |= _of_one_as_it_is(held) | _of_one_on_a_grid(held, low_bits) | _of_a_difference(held)
+    if not layout.by_place:
+        return found
+    found |= _of_all(held)
+    if not held.are_bits:
+        found |= _of_one_kind(held) | _of_one_bit(held)
     repeats = Repeats(layout)
     if layout.length > 1 and np.median(repeats.tokens(past.seen.take(slice(TRIED)))) == 0:
         found["equal entries"] = held.clear_or_alone(repeats)

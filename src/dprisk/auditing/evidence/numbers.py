@@ -68,15 +68,9 @@ def mostly_numbers(outputs: AnyArray) -> AnyArray:
 
 def leaves(value: tuple[Any, ...]) -> tuple[Any, ...]:
     """What is in a tuple, one after the other, also of tuples in it."""
-    if tuple not in map(type, value):
-        return value
-    found: list[Any] = []
-    for entry in value:
-        if type(entry) is tuple:
-            found += leaves(entry)
-        else:
-            found.append(entry)
-    return tuple(found)
+    while tuple in map(type, value):
+        value = tuple([inner for entry in value for inner in (entry if type(entry) is tuple else (entry,))])
+    return value
 
 
 def numbers_in(value: Any) -> tuple[Any, ...]:
