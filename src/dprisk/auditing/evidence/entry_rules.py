@@ -28,6 +28,7 @@ from dprisk.auditing.evidence.entries import (
     shifted,
 )
 from dprisk.auditing.evidence.fitted import (
+    WAYS,
     Bins,
     Difference,
     OneColumn,
@@ -282,14 +283,14 @@ def _of_two(held: _Held) -> dict[str, Rule]:
 
 
 def _of_a_difference(held: _Held) -> dict[str, Rule]:
-    """What two entries add up to, or are apart."""
-    ways = [(one, two, sign) for one, two in _pairs(held) for sign in (-1, 1)]
+    """What two entries add up to, are apart, or have for a ratio."""
+    ways = [(one, two, way) for one, two in _pairs(held) for way in WAYS]
     if not ways:
         return {}
     some = held.numbers[:, held.tried]
     best = held.best((way, as_they_are(combined(some[way[0]], some[way[1]], way[2]))) for way in ways)
-    one, two, sign = best or ways[0]
-    return {"difference of two entries": held.clear_or_alone(Difference(held.named[one], held.named[two], sign))}
+    one, two, way = best or ways[0]
+    return {"difference of two entries": held.clear_or_alone(Difference(held.named[one], held.named[two], way))}
 
 
 def _pairs(held: _Held) -> list[tuple[int, int]]:

@@ -90,10 +90,10 @@ def keyed_layout_of(outputs: AnyArray) -> Keyed | None:
 
 def _place_of_key(tables: list[list[Row]], width: int) -> int | None:
     """The first place in the rows where nearly every table has keys, each once."""
-    least = NEARLY_ALL * len(tables)
-    return next(
-        (at for at in range(width) if sum(_are_keys([row[at] for row in rows]) for rows in tables) > least), None
-    )
+    for place in range(width):
+        if sum(_are_keys([row[place] for row in rows]) for rows in tables) > NEARLY_ALL * len(tables):
+            return place
+    return None
 
 
 def _by_key(shown: list[list[Any]], width: int, place: int, fields: tuple[str, ...]) -> Keyed | None:
