@@ -20,6 +20,7 @@ from dprisk.auditing.code.outputs import NUMBER, are_different
 from dprisk.errors import TargetError, fail
 from dprisk.types import AnyArray, FloatArray
 
+SHORT, MOST_NAMES = 64, 1 << 14  # characters of a text that may be a name in a dict, which come again and again
 POWER = r"(?:[eE][-+]?\d+)?"
 NUMERAL = re.compile(rf"(?<![\w.])[-+]?(?:\d{{0,15}}\.\d+{POWER}|\d{{1,15}}{POWER}(?![\w.]))")  # and no part of a name
 
@@ -86,7 +87,7 @@ def numbers_in(value: Any) -> tuple[Any, ...]:
         if isinstance(leaf, NUMBER):
             found.append(leaf)
         elif isinstance(leaf, str):
-            found += _read(leaf)
+            found += _read_name(leaf) if len(leaf) <= SHORT else _read(leaf)
         elif isinstance(leaf, frozenset):
             found += sorted(numbers_in(tuple(leaf)))
         elif type(leaf) in OTHER_NUMBERS:
@@ -95,10 +96,13 @@ def numbers_in(value: Any) -> tuple[Any, ...]:
     return tuple(found)
 
 
-@lru_cache(1 << 10)  # the names in a dict come again and again
+@lru_cache(1 << 10)  # a text is read several times
 def _read(text: str) -> tuple[float, ...]:
     """The numbers in a text."""
     return tuple(int(told) if told.lstrip("+-").isdigit() else float(told) for told in NUMERAL.findall(text))
+
+
+_read_name = lru_cache(MOST_NAMES)(_read.__wrapped__)
 
 
 def _shape(value: Any) -> tuple[int, ...] | None:

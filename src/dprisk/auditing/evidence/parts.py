@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dprisk.auditing.evidence.numbers import leaves
+from dprisk.auditing.evidence.numbers import MOST_NAMES, SHORT, leaves
 from dprisk.auditing.evidence.places import NOTHING
 from dprisk.auditing.evidence.table_rows import is_record, json_in, leaves_and_rows
 from dprisk.auditing.evidence.views import Seen, View
@@ -83,7 +83,7 @@ def parts_of(value: Any) -> Sequence[Any]:
     held: list[Any] = [*rows]
     for entry in every:
         if isinstance(entry, str):
-            held += _name_words(entry)
+            held += _name_words(entry) if len(entry) <= SHORT else _words(entry)
         elif isinstance(entry, frozenset):
             held += parts_of(entry)
         else:
@@ -97,7 +97,7 @@ def _words(text: str) -> list[str]:
     return words + [line for line in text.splitlines() if not WORD.fullmatch(line)] if "\n" in text else words
 
 
-_name_words = lru_cache(1 << 10)(_words)  # the names in a dict come again and again
+_name_words = lru_cache(MOST_NAMES)(_words)
 
 
 def _key(part: Any) -> tuple[type, str]:
