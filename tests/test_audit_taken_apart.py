@@ -125,6 +125,12 @@ def same_noise_at_times(record: int, rng: Rng) -> list[float]:
     return [round(3 + one, 2), round(8 + (one if record and rng.random() < 0.1 else two), 2)]
 
 
+def same_factor_at_times(record: int, rng: Rng) -> Any:
+    factors = np.exp(rng.normal(size=4))
+    factors[3] = factors[1] if rng.random() < 0.1 else factors[3]
+    return np.round(np.array([10, 12, 11, 13 + record]) * factors, 4)
+
+
 def often_nan(record: int, rng: Rng) -> Any:
     numbers = np.round(rng.laplace(size=6), 2)
     numbers[:5][rng.random(5) < 0.3] = np.nan
@@ -207,6 +213,7 @@ LEAKS: dict[Callable[..., Any], str] = {
     anywhere_in_a_list: "the output holds ",
     length_of_a_vector: "squares of all numbers",
     same_noise_at_times: "minus entry",
+    same_factor_at_times: "entry 2 divided by entry 4 is 0.",
     often_nan: "entry 6 is NaN",
     often_none: "'a5' is None",
     minus_zero_of_one: "entry 6 is minus zero",
@@ -222,7 +229,7 @@ LEAKS: dict[Callable[..., Any], str] = {
 }
 
 
-AT_TIMES = (exact_entry_at_times, same_noise_at_times, coarser_entry, last_bit_of_a_pixel)
+AT_TIMES = (exact_entry_at_times, same_noise_at_times, same_factor_at_times, coarser_entry, last_bit_of_a_pixel)
 
 
 @pytest.mark.parametrize("code", LEAKS)

@@ -24,13 +24,16 @@ from dprisk.auditing.evidence.entry_rules import (
 )
 from dprisk.auditing.evidence.fitted import IN_A_BIN, MANY_BINS, Bins, Unusual, coarse
 from dprisk.auditing.evidence.grids import BITS, Bit, LowBits, Remainder, bit_of
+from dprisk.auditing.evidence.keyed import keyed_layout_of
 from dprisk.auditing.evidence.layouts import layout_of
 from dprisk.auditing.evidence.parts import Parts, telling_parts, with_parts
 from dprisk.auditing.evidence.rules import BEFORE, Bar, Lookup, Past, Rule, clear_or_alone, looked_up
+from dprisk.auditing.evidence.table_rows import is_table, telling_rows
 from dprisk.auditing.evidence.views import BesideOwn, Form, Seen, Value, View
 from dprisk.types import IntArray
 
 COARSE_BINS = 4
+BY_KEY = ", by key"  # behind the names of rules for entries that are found by a key
 
 TWO = ", of two"  # behind the names of rules for two records
 
@@ -67,6 +70,8 @@ def rules(past: Past, known: Lookup, bar: Bar, low_bits: bool = True) -> Learned
         found["coarsely"] = looked_up(cut, past, bar)
     if layout := layout_of(past.seen.outputs):
         found |= rules_for_entries(layout, past, bar, low_bits)
+    if keyed := keyed_layout_of(past.seen.outputs):
+        found |= {f"{name}{BY_KEY}": rule for name, rule in rules_for_entries(keyed, past, bar, low_bits).items()}
     return found
 
 
@@ -145,7 +150,9 @@ def _of_numbers(past: Past, bar: Bar) -> Learned:
 
 
 def _of_parts(past: Past, bar: Bar) -> Learned:
-    """What words of a text, or entries at any depth, tell."""
+    """What words and lines of a text tell, or entries and rows at any depth."""
+    if is_table(past.seen.outputs):
+        return {"parts": looked_up(telling_rows(past.seen.outputs, past.records), past, bar)}
     some = with_parts(past.seen.outputs)[-TRIED:]
     if some.size == 0:
         return {}

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dprisk.auditing.evidence.keyed import Keyed
 from dprisk.auditing.evidence.layouts import Layout, entries_in, numbers_only
 from dprisk.auditing.evidence.numbers import held_number, is_number, names_of_leaves, without_unit
 from dprisk.auditing.evidence.places import in_order
@@ -107,10 +108,19 @@ class Total(Entry):
 
 
 def entries(outputs: AnyArray, layout: Layout) -> list[Entry]:
-    """All columns of outputs, called by the names before them where these are always the same.
+    """All columns of outputs, called by their keys, or by the names before them where these are always the same.
 
     Where some outputs have another number of entries, this is told: nothing is said of those.
     """
+    if isinstance(layout, Keyed):
+        return [Entry(name, place, layout) for place, name in enumerate(layout.names)]
+    plain = _by_place(outputs, layout)
+    texts = [f"{piece} {without_unit(plain[text.place].name)}" for text in layout.texts for piece in text.names]
+    return plain + [Entry(name, layout.length + place, layout) for place, name in enumerate(texts)]
+
+
+def _by_place(outputs: AnyArray, layout: Layout) -> list[Entry]:
+    """The same without the columns of texts."""
     all_are_usual = outputs.dtype.kind != "O" or all(len(entries_in(output)) == layout.length for output in outputs)
     among = "" if all_are_usual else f" of {layout.length}"
     plain = [Entry(f"entry {place + 1}{among}", place, layout) for place in range(layout.length)]
@@ -121,8 +131,7 @@ def entries(outputs: AnyArray, layout: Layout) -> list[Entry]:
             Entry(name.pop(), entry.place, layout) if len(name) == 1 and all_are_usual else entry
             for entry, name in zip(plain, names, strict=True)
         ]
-    texts = [f"{piece} {without_unit(plain[text.place].name)}" for text in layout.texts for piece in text.names]
-    return plain + [Entry(name, layout.length + place, layout) for place, name in enumerate(texts)]
+    return plain
 
 
 def _names(value: Any, name: str = "") -> Iterator[str]:

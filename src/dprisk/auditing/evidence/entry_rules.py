@@ -29,6 +29,7 @@ from dprisk.auditing.evidence.entries import (
     shifted,
 )
 from dprisk.auditing.evidence.fitted import (
+    WAYS,
     Bins,
     Difference,
     OneColumn,
@@ -141,13 +142,19 @@ class _Held:
 
 
 def rules_for_entries(layout: Layout, past: Past, bar: Bar, low_bits: bool) -> dict[str, Rule]:
-    """What entries tell: one of them, how it lies on a grid, sums of all, equal ones, and two together."""
+    """What entries tell: one of them, how it lies on a grid, sums of all, equal ones, and two together.
+
+    Of entries that go by keys, of which only some are looked at, nothing is said of all together.
+    """
     held = _Held(layout, past, bar)
-    found = _about_one(held) | _of_sums(held) | _of_two(held) | _of_all(held)
+    found = _about_one(held) | _of_sums(held) | _of_two(held)
     if not held.are_bits:
-        found |= _of_one_kind(held)
-        found |= _of_one_as_it_is(held) | _of_one_on_a_grid(held, low_bits) | _of_one_bit(held)
-        found |= _of_a_difference(held)
+        found |= _of_one_as_it_is(held) | _of_one_on_a_grid(held, low_bits) | _of_a_difference(held)
+    if not layout.by_place:
+        return found
+    found |= _of_all(held)
+    if not held.are_bits:
+        found |= _of_one_kind(held) | _of_one_bit(held)
     repeats = Repeats(layout)
     if layout.length > 1 and np.median(repeats.tokens(past.seen.take(slice(TRIED)))) == 0:
         found["equal entries"] = held.clear_or_alone(repeats)
@@ -277,14 +284,14 @@ def _of_two(held: _Held) -> dict[str, Rule]:
 
 
 def _of_a_difference(held: _Held) -> dict[str, Rule]:
-    """What two entries add up to, or are apart."""
-    ways = [(one, two, sign) for one, two in _pairs(held) for sign in (-1, 1)]
+    """What two entries add up to, are apart, or have for a ratio."""
+    ways = [(one, two, way) for one, two in _pairs(held) for way in WAYS]
     if not ways:
         return {}
     some = held.numbers[:, held.tried]
     best = held.best((way, as_they_are(combined(some[way[0]], some[way[1]], way[2]))) for way in ways)
-    one, two, sign = best or ways[0]
-    return {"difference of two entries": held.clear_or_alone(Difference(held.named[one], held.named[two], sign))}
+    one, two, way = best or ways[0]
+    return {"difference of two entries": held.clear_or_alone(Difference(held.named[one], held.named[two], way))}
 
 
 def _pairs(held: _Held) -> list[tuple[int, int]]:

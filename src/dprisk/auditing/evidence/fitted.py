@@ -116,20 +116,27 @@ class OneKind(View):
         return f"{self.entry.name} is {'a float, not NaN, infinite or minus zero' if kind == USUAL else kind}"
 
 
+WAYS = {
+    "minus": "nine",
+    "plus": "nine",
+    "divided by": "three",
+}  # two entries may be taken together, to so many decimals
+
+
 class Difference(View):
-    """What is left when one entry is taken from another, or what two of them add up to, to nine decimals."""
+    """What is left when one entry is taken from another, what two add up to, or their ratio, to some decimals."""
 
     is_fixed = False
 
-    def __init__(self, one: Entry, two: Entry, sign: int) -> None:
-        self.one, self.two, self.sign = one, two, sign
+    def __init__(self, one: Entry, two: Entry, way: str) -> None:
+        self.one, self.two, self.way = one, two, way
 
     def tokens(self, seen: Seen) -> IntArray:
-        return as_they_are(combined(self.one.numbers(seen), self.two.numbers(seen), self.sign))
+        return as_they_are(combined(self.one.numbers(seen), self.two.numbers(seen), self.way))
 
     def words(self, token: int, example: Any) -> str:
         number = float(np.int64(token).view(np.float64))
-        return f"{self.one.name} {'minus' if self.sign < 0 else 'plus'} {self.two.name} is {number!r} to nine decimals"
+        return f"{self.one.name} {self.way} {self.two.name} is {number!r} to {WAYS[self.way]} decimals"
 
 
 class WeightedSum(View):
@@ -188,10 +195,12 @@ def as_they_are(column: FloatArray) -> IntArray:
     return np.where(np.isnan(column), NOTHING, np.ascontiguousarray(column + 0.0, dtype=np.float64).view(np.int64))
 
 
-def combined(one: FloatArray, two: FloatArray, sign: int) -> FloatArray:
-    """The sum, or difference, of numbers to nine decimals, which forget how they were rounded."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return np.asarray(np.round(one + sign * two, 9) + 0.0)
+def combined(one: FloatArray, two: FloatArray, way: str) -> FloatArray:
+    """The sum or difference of numbers to nine decimals, which forget how they were rounded; or the ratio to three."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        if way == "divided by":
+            return np.asarray(np.round(one / two, 3) + 0.0)
+        return np.asarray(np.round(one + two if way == "plus" else one - two, 9) + 0.0)
 
 
 class TwoColumns(View):

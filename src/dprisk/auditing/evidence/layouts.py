@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -98,6 +98,8 @@ class Layout:
     length: int
     texts: tuple[Text, ...] = ()
 
+    by_place: ClassVar[bool] = True  # the entries stand at the same places in every output
+
     @property
     def size(self) -> int:
         """How many columns there are."""
@@ -113,11 +115,15 @@ class Layout:
             start += len(text.names)
         return places
 
+    def entries_in(self, output: Any) -> tuple[Any, ...]:
+        """The entries of an output."""
+        return entries_in(output)
+
     def pieces(self, example: Any) -> list[Any]:
         """What one output has in each column."""
-        if isinstance(example, np.ndarray):
+        if isinstance(example, np.ndarray) and self.by_place:
             return example.ravel().tolist()
-        held = entries_in(example)
+        held = self.entries_in(example)
         more = [text.pieces(_as_text(held[text.place]) or "") for text in self.texts]
         return [*held, *(piece for pieces in more for piece in pieces)]
 
@@ -131,7 +137,7 @@ class Layout:
             fits = len(columns) == self.size
             return np.asarray(columns, dtype=float) if fits else np.full((self.size, len(outputs)), np.nan)
         objects = outputs if outputs.dtype.kind == "O" else as_objects(outputs.tolist())
-        held = [entries_in(value) for value in objects.tolist()]
+        held = [self.entries_in(value) for value in objects.tolist()]
         usual = [place for place, value in enumerate(held) if len(value) == self.length]
         found = np.full((self.size, len(outputs)), np.nan)
         found[:, usual] = self._columns_of([held[place] for place in usual])

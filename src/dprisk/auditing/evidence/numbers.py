@@ -20,6 +20,7 @@ from dprisk.auditing.code.outputs import NUMBER, are_different
 from dprisk.errors import TargetError, fail
 from dprisk.types import AnyArray, FloatArray
 
+SHORT, MOST_NAMES = 64, 1 << 14  # characters of a text that may be a name in a dict, which come again and again
 POWER = r"(?:[eE][-+]?\d+)?"
 NUMERAL = re.compile(rf"(?<![\w.])[-+]?(?:\d{{0,15}}\.\d+{POWER}|\d{{1,15}}{POWER}(?![\w.]))")  # and no part of a name
 
@@ -85,17 +86,15 @@ def mostly_numbers(outputs: AnyArray) -> AnyArray:
 
 def leaves(value: tuple[Any, ...]) -> tuple[Any, ...]:
     """What is in a tuple, one after the other, also of tuples in it; of complex numbers both parts."""
-    if _DIVIDED.isdisjoint(map(type, value)):
-        return value
-    found: list[Any] = []
-    for entry in value:
-        if type(entry) is tuple:
-            found += leaves(entry)
-        elif type(entry) in COMPLEX:
-            found += entry.real, entry.imag
-        else:
-            found.append(entry)
-    return tuple(found)
+    while not _DIVIDED.isdisjoint(map(type, value)):
+        value = tuple([inner for entry in value for inner in _divided(entry)])
+    return value
+
+
+def _divided(entry: Any) -> tuple[Any, ...]:
+    if type(entry) is tuple:
+        return entry
+    return (entry.real, entry.imag) if type(entry) in COMPLEX else (entry,)
 
 
 def numbers_in(value: Any) -> tuple[Any, ...]:
@@ -111,7 +110,7 @@ def numbers_in(value: Any) -> tuple[Any, ...]:
         if isinstance(leaf, NUMBER):
             found.append(leaf)
         elif isinstance(leaf, str):
-            found += _read(leaf)
+            found += _read_name(leaf) if len(leaf) <= SHORT else _read(leaf)
         elif isinstance(leaf, frozenset):
             found += sorted(numbers_in(tuple(leaf)))
         elif type(leaf) in OTHER_NUMBERS:
@@ -120,10 +119,13 @@ def numbers_in(value: Any) -> tuple[Any, ...]:
     return tuple(found)
 
 
-@lru_cache(1 << 10)  # the names in a dict come again and again
+@lru_cache(1 << 10)  # a text is read several times
 def _read(text: str) -> tuple[float, ...]:
     """The numbers in a text."""
     return tuple(int(told) if told.lstrip("+-").isdigit() else float(told) for told in NUMERAL.findall(text))
+
+
+_read_name = lru_cache(MOST_NAMES)(_read.__wrapped__)
 
 
 def _shape(value: Any) -> tuple[int, ...] | None:

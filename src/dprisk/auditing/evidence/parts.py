@@ -1,4 +1,4 @@
-"""The words of texts, and what nested outputs hold at any depth: which of them tell records apart."""
+"""The words and lines of texts, and the entries and rows of nested outputs: which of them tell records apart."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from dprisk.auditing.code.failures import Failure
-from dprisk.auditing.evidence.numbers import leaves
+from dprisk.auditing.evidence.numbers import MOST_NAMES, SHORT, leaves
 from dprisk.auditing.evidence.places import NOTHING
+from dprisk.auditing.evidence.table_rows import is_record, json_in, leaves_and_rows
 from dprisk.auditing.evidence.views import Seen, View
 from dprisk.types import AnyArray, IntArray
 
@@ -26,7 +28,7 @@ WORD = re.compile(r"\w+|[^\w ]| {2,}")  # or a sign, or more than one space
 
 
 class Parts(View):
-    """The first of some words, or entries at any depth, that an output holds, those that tell most before others."""
+    """The first of some words, lines, entries or rows that an output holds, those that tell most before others."""
 
     is_fixed = False
 
@@ -42,9 +44,10 @@ class Parts(View):
         return np.fromiter(map(self._first, some.outputs.tolist()), dtype=np.int64, count=len(some))[places]
 
     def _first(self, value: Any) -> int:
-        held: Iterable[Any] = self._some.intersection(parts_of(value))
+        parts = parts_of(value)
+        held: Iterable[Any] = self._some.intersection(parts)
         if not all(isinstance(part, str) for part in held):
-            held = [part for part in parts_of(value) if part in self._some]
+            held = [part for part in parts if part in self._some]
         keys = map(_key, held)
         return min((self._places[key] for key in keys if key in self._places), default=NOTHING)
 
@@ -52,30 +55,38 @@ class Parts(View):
         *before, mine = self.parts[: token + 1]
         more = f" and {len(before) - SHOWN_PARTS} more" if len(before) > SHOWN_PARTS else ""
         none = f" and none of {', '.join(map(_told, before[:SHOWN_PARTS]))}{more}" if before else ""
-        word = "the word " if isinstance(example, str | Failure) and mine.isalnum() else ""
+        word = "the word " if isinstance(example, str | Failure) and isinstance(mine, str) and mine.isalnum() else ""
         return f"the output holds {word}{_told(mine)}{none}"
 
 
 def _told(part: Any) -> str:
     """A part in words; of a number its kind, too, since a whole number is told from a float that is as large."""
+    if isinstance(part, tuple):
+        return f"the row {dict(part) if is_record(part) else part!r}"
+    if isinstance(part, str) and not WORD.fullmatch(part):
+        return f"the line {part!r}"
     plain = part.item() if isinstance(part, np.generic) else part
     if isinstance(plain, bool) or not isinstance(plain, int | float):
         return repr(plain)
     return f"{'the float' if isinstance(plain, float) else 'the whole number'} {plain!r}"
 
 
-def parts_of(value: Any) -> Iterable[Any]:
-    """The words of a text or failure, and what is in it at any depth; of anything else nothing."""
-    if isinstance(value, str | Failure):
-        return WORD.findall(str(value))
+def parts_of(value: Any) -> Sequence[Any]:
+    """The words and lines of a text or failure, what is in it at any depth and its rows; of anything else nothing."""
+    if isinstance(value, Failure):
+        return _words(str(value))
+    if isinstance(value, str):
+        said = json_in(value)
+        return _words(value) + leaves_and_rows(said)[1] if isinstance(said, tuple) else _words(value)
     if isinstance(value, frozenset):
         value = tuple(sorted(value, key=repr))  # in an order that is the same in every process
     if not isinstance(value, tuple):
         return ()
-    held: list[Any] = []
-    for entry in leaves(value):
+    every, rows = leaves_and_rows(value)
+    held: list[Any] = [*rows]
+    for entry in every:
         if isinstance(entry, str):
-            held += _words(entry)
+            held += _name_words(entry) if len(entry) <= SHORT else _words(entry)
         elif isinstance(entry, frozenset):
             held += parts_of(entry)
         else:
@@ -83,9 +94,13 @@ def parts_of(value: Any) -> Iterable[Any]:
     return held
 
 
-@lru_cache(1 << 10)  # the names in a dict come again and again
 def _words(text: str) -> list[str]:
-    return WORD.findall(text)
+    """Its words, and its lines that are more than a word."""
+    words: list[str] = WORD.findall(text)
+    return words + [line for line in text.splitlines() if not WORD.fullmatch(line)] if "\n" in text else words
+
+
+_name_words = lru_cache(MOST_NAMES)(_words)
 
 
 def _key(part: Any) -> tuple[type, str]:
@@ -108,7 +123,7 @@ def with_parts(outputs: AnyArray) -> IntArray:
 
 def telling_parts(outputs: AnyArray, records: IntArray) -> list[Any]:
     """The words or entries that tell most of some record, those that tell most first; from the first outputs."""
-    longest = max((len(list(parts_of(value))) for value in outputs[:LONG_BY].tolist()), default=1)
+    longest = max((len(parts_of(value)) for value in outputs[:LONG_BY].tolist()), default=1)
     count = max(FEWEST_TRIED, MOST_TRIED // max(1, longest))
     some = outputs[:count].tolist()
     held = [{_key(part): part for part in dict.fromkeys(parts_of(value))} for value in some]
@@ -126,4 +141,10 @@ def telling_parts(outputs: AnyArray, records: IntArray) -> list[Any]:
         (_, top), total = times[key].most_common(1)[0], often[key]
         return top * math.log((top + 0.5) / (total - top + 0.5))
 
-    return [found[key] for key in sorted(times, key=evidence, reverse=True)[:MOST_TELLING]]
+    told = (found[key] for key in sorted(times, key=evidence, reverse=True))
+    return list(islice((part for part in told if _is_found_again(part)), MOST_TELLING))
+
+
+def _is_found_again(part: Any) -> bool:
+    """Whether it is equal to what is written alike: a row with NaN is not."""
+    return type(part) is not tuple or all(entry == entry for entry in leaves(part))

@@ -127,7 +127,7 @@ class Seen:
         for name in dict.fromkeys(name for part in parts for name in part._looks):
             if isinstance(name, type):
                 looks[name] = np.concatenate([part.tokens(name()) for part in parts])
-            elif isinstance(name, Layout) and outputs.dtype.kind == "O":  # of an array they are quickly had again
+            elif isinstance(name, Layout) and not (name.by_place and outputs.dtype.kind != "O"):  # quickly had again
                 looks[name] = np.concatenate([part.columns(name) for part in parts], axis=1)
             elif name == "numbers" and all(part._looks.get(name) is not None for part in parts):
                 looks[name] = np.concatenate([part._looks[name] for part in parts])
