@@ -195,7 +195,7 @@ def capital_anywhere(record: int, rng: Rng) -> str:
 
 
 LEAKS: dict[Callable[..., Any], str] = {
-    one_noise_for_all_rows: "times entry",
+    one_noise_for_all_rows: "entry 45 minus entry 58 is -1.0",
     noise_for_one_entry_only: "sum of all numbers",
     wider_noise: "squares of all numbers",
     exact_total: "sum of all numbers",

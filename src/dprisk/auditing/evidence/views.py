@@ -127,11 +127,16 @@ class Seen:
         for name in dict.fromkeys(name for part in parts for name in part._looks):
             if isinstance(name, type):
                 looks[name] = np.concatenate([part.tokens(name()) for part in parts])
-            elif isinstance(name, Layout) and not (name.by_place and outputs.dtype.kind != "O"):  # quickly had again
+            elif isinstance(name, Layout) and _takes_long(name, outputs):
                 looks[name] = np.concatenate([part.columns(name) for part in parts], axis=1)
             elif name == "numbers" and all(part._looks.get(name) is not None for part in parts):
                 looks[name] = np.concatenate([part._looks[name] for part in parts])
         return Seen(outputs, looks)
+
+
+def _takes_long(layout: Layout, outputs: AnyArray) -> bool:
+    """Whether columns are kept; of arrays of numbers they are quickly had again."""
+    return outputs.dtype.kind == "O" or not layout.by_place
 
 
 def joined(parts: Sequence[AnyArray]) -> AnyArray:
