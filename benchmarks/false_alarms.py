@@ -132,6 +132,29 @@ def bits_in_text(records: IntArray, rng: np.random.Generator) -> list[str]:
     return ["".join(map(str, row)) for row in parity(records, rng).astype(int).tolist()]
 
 
+def shuffled(records: IntArray, rng: np.random.Generator) -> IntArray:
+    """A table in any order, of which the row that begins with 9 tells the record."""
+    tables = rng.integers(4, size=(records.size, 6, 2))
+    place = rng.integers(6, size=records.size)
+    tables[np.arange(records.size), place] = np.column_stack([np.full(records.size, 9), flipped(records, rng)])
+    return tables
+
+
+def by_key(records: IntArray, rng: np.random.Generator) -> list[dict[str, int]]:
+    """Counts of groups that come and go, one of which tells the record."""
+    there, counts = rng.random((records.size, 5)) < 0.6, rng.integers(20, size=(records.size, 5))
+    return [
+        {f"g{key}": count for key, count in enumerate(row) if some[key]} | {"own": own}
+        for row, some, own in zip(counts.tolist(), there.tolist(), geometric(records, rng).tolist(), strict=True)
+    ]
+
+
+def unary(records: IntArray, rng: np.random.Generator) -> BoolArray:
+    bits = rng.random((records.size, 5)) < 1 / (math.e + 1)
+    bits[np.arange(records.size), records] = rng.random(records.size) < 0.5
+    return bits
+
+
 def one_behind(records: IntArray, rng: np.random.Generator) -> IntArray:
     """Tells of each record one run later, and nothing of its own."""
     return flipped(np.roll(records, 1), rng)
@@ -272,13 +295,14 @@ def from_a_file(setting: Setting, seed: int) -> Alarms:
 
 def settings() -> Iterator[Setting]:
     delta = ApproxDP(1.0, 0.05)
-    numbers = (flipped, geometric, on_a_grid, rows, long_rows, two_bits, packed, parity, last_bits, one_behind, changed)
-    others = (text, odd_forms, in_a_dict, in_json, bits_in_text)
+    numbers = (flipped, geometric, on_a_grid, rows, long_rows, two_bits, packed, parity, last_bits, shuffled)
+    others = (text, odd_forms, in_a_dict, in_json, bits_in_text, by_key, one_behind, changed)
     for run in (once, watched):
         how = run.__name__
         yield from (Setting(f"{how}: {code.__name__}", run, code) for code in (*numbers, *others))
         yield Setting(f"{how}: exceptions as outputs", run, fails)
         yield Setting(f"{how}: GRR over 5", run, five, 5)
+        yield Setting(f"{how}: OUE over 5", run, unary, 5)
         yield Setting(f"{how}: GRR over 100, screened", run, hundred, 100)
         yield Setting(f"{how}: GRR over 1000, screened", run, thousand, 1000, runs=3000)
         yield Setting(f"{how}: search for neighbours", run, first_of_three, Neighbours.counts(3), runs=3000)

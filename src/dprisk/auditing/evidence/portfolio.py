@@ -142,11 +142,12 @@ class Portfolio(Experiment[Answers]):
     def _with_two(self, past: Past, whole: bool) -> Portfolio:
         if self._whole is None or past.records.size == 0:
             return self
-        two = clearest_pair(past, np.arange(len(self.records)))
-        mine, bar = past.evenly(two), Bar(self.epsilon, 2)
-        if whole or set(two) != set(self.two):
+        two, share = clearest_pair(past, np.arange(len(self.records)))
+        bar = Bar(self.epsilon, 2)
+        if whole or (share > bar.rate and set(two) != set(self.two)):
             return replace(self, two=two, between=of_two(self._rules(rules, past, two)))
-        return replace(self, between=self.between | of_two(quick_rules(mine, bar, self.low_bits)))
+        quick = quick_rules(past.evenly(self.two), bar, self.low_bits)
+        return replace(self, between=self.between | of_two(quick))
 
     @property
     def _whole(self) -> int | None:

@@ -23,7 +23,7 @@ STAGE = 0.08  # of the runs planned, for each stage
 FEWEST = 4  # runs of each record in the first stage
 BINS, MOST_COLUMNS = 12, 8
 LUCK = 1e-3  # chance that one ratio is taken to be too large
-RECENT = 20_000  # runs by which two records are chosen
+RECENT = 10_000  # runs by which two records are chosen
 MOST_TOKENS, OFTEN = 256, 5  # ways an output looks that are counted, each seen so often
 
 Score = Callable[[Past, IntArray], FloatArray]  # how different the outputs of each candidate are
@@ -87,8 +87,11 @@ def clearest_ratio(past: Past, pair: IntArray) -> float:
     return best
 
 
-def clearest_pair(past: Past, records: IntArray) -> IntArray:
-    """The two of these records that one way an output looks tells apart best, as recent runs show it."""
+def clearest_pair(past: Past, records: IntArray) -> tuple[IntArray, float]:
+    """The two of these records that one way an output looks tells apart best, as recent runs show it, and how well.
+
+    That is the share of the one record among both where an output looks so, luck left out.
+    """
     from scipy.special import betaincinv
 
     recent = past.recent(RECENT).evenly(records)
@@ -99,7 +102,7 @@ def clearest_pair(past: Past, records: IntArray) -> IntArray:
         if rates[token] > best:
             order = np.argsort(table[:, token], kind="stable")
             best, pair = float(rates[token]), records[order[[-1, 0]]]  # never the same, also where all are equal
-    return pair
+    return pair, best
 
 
 def _surprise(one: FloatArray, two: FloatArray) -> FloatArray:
