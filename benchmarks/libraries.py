@@ -66,7 +66,7 @@ def diffprivlib_flaws() -> Iterator[Case]:
         "LinearRegression, bounds_X=(0, 10), no intercept",
         regression,
         cause=FLAW,
-        event=("|coef| > 3", lambda output: abs(output[0]) > 3),
+        event=("|coef| > 3", lambda output: abs(dict(output)["coef_"]) > 3),
     )
     yield Case(
         "diffprivlib",
