@@ -197,7 +197,7 @@ class AuditReport(Answer):
         if not isinstance(self.tally, Counts | Answers):
             if self.attack().baseline >= 1 - 1e-9:
                 return "every guess counts as right, so nothing is left to find out"
-            return "so few are too few to notice even a gross leak"
+            return "so few might miss even a gross leak"
         sizes = self.tally.sizes if isinstance(self.tally, Answers) else {self.counts.size}
         fewest = fewest_runs(max(sizes), self.claim.epsilon, self.claim.delta, self.alpha)
         if fewest is None:

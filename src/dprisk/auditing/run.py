@@ -10,7 +10,7 @@ from typing import Any
 
 from dprisk.auditing.certify.claim import Terms, as_claim
 from dprisk.auditing.code.reading import Records, read
-from dprisk.auditing.code.target import Target
+from dprisk.auditing.code.target import Target, is_built_in
 from dprisk.auditing.evidence.choosing import Look, WatchPilot, choose
 from dprisk.auditing.report import AuditReport, conclude
 from dprisk.auditing.running.identity import identity
@@ -111,7 +111,7 @@ def _in_time(budget: Budget) -> Iterator[None]:
 def _larger_epsilon(target: Target, claim: ApproxDP) -> float | None:
     """The epsilon of a mechanism of dprisk by its formula, if that is above the claim; None otherwise, or unknown."""
     mechanism = target.mechanism
-    if mechanism is None or not type(mechanism).__module__.startswith("dprisk."):
+    if mechanism is None or not is_built_in(mechanism):
         return None
     with suppress(MechanismError, TooLargeError):
         if claim.delta == 0:

@@ -28,7 +28,7 @@ from dprisk.auditing.code.randomness import all_generators, kept, seeded, states
 from dprisk.errors import DpriskError, TargetError, fail
 from dprisk.types import AnyArray
 
-RECORDS = 4  # that are tried, each twice
+RECORDS = 4  # that are tried, each in a few calls
 PATIENCE, LONG = 0.2, 5.0  # seconds of calls after which no more are tried, and of copies
 REPEATED, BLOCKS = 512, 128  # calls in a block, and blocks, before code is refused: noise drawn in advance is used up
 LATER = 8  # calls that draw fewer random numbers than the first one, all as many, before that counts

@@ -103,6 +103,11 @@ class MechanismTarget(Target):
         return self.mechanism.sample(records, rng)
 
 
+def is_built_in(mechanism: Mechanism | None) -> bool:
+    """Whether it is a mechanism of dprisk itself, whose formulas hold for what it draws."""
+    return mechanism is not None and type(mechanism).__module__.startswith("dprisk.")
+
+
 def name_of(code: Any) -> str:
     """What a person calls this code."""
     if isinstance(code, partial):

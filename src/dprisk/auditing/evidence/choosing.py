@@ -13,7 +13,7 @@ import numpy as np
 
 from dprisk.auditing.certify.claim import Terms
 from dprisk.auditing.code.randomness import block_generator, kept
-from dprisk.auditing.code.target import Target
+from dprisk.auditing.code.target import Target, is_built_in
 from dprisk.auditing.evidence.design import ANY_LEAD, Design, GuessScorer, KnownScorer, Scorer
 from dprisk.auditing.evidence.experiment import Experiment
 from dprisk.auditing.evidence.guessing import choose_guessing
@@ -149,7 +149,7 @@ def choose(
         _require_same_records(target, threat)
         return Setup(target, choose_guessing(piloted, threat, scorer, learners, terms, rng))
     wanted = Wanted(terms.aim, terms.alpha, terms.claim.delta)
-    if scorer is not None and type(target.mechanism).__module__.startswith("dprisk."):  # known: nothing can hide
+    if scorer is not None and is_built_in(target.mechanism):  # known: nothing can hide
         if not isinstance(scorer, KnownScorer):
             return Setup(target, Design(np.arange(target.size), ANY_LEAD, scorer))
         design = known_design(scorer, wanted, rng)

@@ -24,6 +24,7 @@ from dprisk.auditing.certify.anytime import anytime_epsilon, log_e_value
 from dprisk.auditing.certify.bets import Bet
 from dprisk.auditing.certify.counts import Counts, certified_epsilon, clopper_pearson, epsilon_estimate
 from dprisk.auditing.code.outputs import numbers_of_one_kind
+from dprisk.auditing.code.target import is_built_in
 from dprisk.auditing.evidence.experiment import Attack, Experiment
 from dprisk.bounds.papers import rad_corollary_5_6
 from dprisk.errors import TargetError, as_whole, fail
@@ -75,7 +76,7 @@ class KnownScorer(Scorer):
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
-        self.may_draw = not type(mechanism).__module__.startswith("dprisk.")
+        self.may_draw = not is_built_in(mechanism)
 
     def scores(self, outputs: Any, records: IntArray) -> FloatArray:
         with self._understood(outputs):

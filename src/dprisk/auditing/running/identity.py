@@ -16,15 +16,19 @@ def identity(target: Target, terms: Terms, look: Any, threat: Any = None) -> dic
 
     Runs and alpha too: the design depends on them, and who adds runs after a look at the outcome needs `stop_early`.
     """
-    held = [getattr(target, part, None) for part in ("code", "post", "parameters")]
     given = [target.mechanism, target.records, target.pairs, look, threat]
     return {
         "attackers": ATTACKERS,
         "target": target.describe(),
-        "code, records and attacker": fingerprint([*held, *given]),
+        "code, records and attacker": fingerprint([*what_runs(target), *given]),
         "claim": [terms.claim.epsilon, terms.claim.delta, terms.claim.relation],
         "runs": terms.runs,
         "alpha": terms.alpha,
         "may end early": terms.anytime,
         "seed": terms.seed,
     }
+
+
+def what_runs(target: Target) -> list[Any]:
+    """The code of a target, and what is called with it."""
+    return [getattr(target, part, None) for part in ("code", "post", "parameters")]

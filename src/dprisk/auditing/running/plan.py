@@ -22,6 +22,7 @@ from dprisk.auditing.evidence.experiment import Experiment
 from dprisk.auditing.evidence.rules import Past, together
 from dprisk.auditing.evidence.views import Seen, joined
 from dprisk.auditing.evidence.witness import Witness
+from dprisk.auditing.running.identity import what_runs
 from dprisk.auditing.running.store import Block, Store
 from dprisk.auditing.running.workers import Budget, Running, Workers
 from dprisk.errors import InputFileError, TargetError, require
@@ -142,11 +143,10 @@ class Plan:
         target = self.target
         if target.mechanism is not None:
             return
-        held = [getattr(target, part, None) for part in ("code", "post", "parameters")]
-        before = fingerprint(held)
+        before = fingerprint(what_runs(target))
         self.probe(0)
         require(
-            not target.in_advance and (target.reproducible or fingerprint(held) == before),
+            not target.in_advance and (target.reproducible or fingerprint(what_runs(target)) == before),
             f"{target.name} keeps something between calls, perhaps noise drawn in advance, and each worker would begin "
             "with the same. Run it with n_jobs=1, or audit a function that makes a fresh object in each run.",
             TargetError,
